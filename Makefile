@@ -1,0 +1,58 @@
+# The one entry. `make` alone prints the verbs; every verb works on a fresh clone.
+
+PYTHON ?= python3
+WORKERS ?= logical
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := -n $(WORKERS) --maxprocesses 8 --dist worksteal
+TYPED := $(wildcard src tests examples bench scripts)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench torture docs clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-8s %s\n' "$$verb" "$$does"; done
+
+demo: $(READY) ## set up everything, perform the main job: a task killed in the middle that still ends
+	$(BIN)/everstep demo
+
+test: check ## set up everything, pass the checks and the whole suite, hold the requirement map against it
+	$(PYTEST) $(PARALLEL)
+
+# Development mode makes records really frozen, so the fast tests also prove that nobody writes to one.
+check: $(READY) ## format, lint, types, import contracts, tidy, fast tests; before every commit
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/lint-imports --no-logo
+	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) tests/test_tidy.py tests/unit
+
+bench: $(READY) ## measure, against floors
+	$(BIN)/python -m bench
+
+torture: $(READY) ## the long fault suites
+	$(BIN)/python -m everstep.torture
+
+docs: $(READY) ## write what is generated: the requirement map, with the results of the last `make test`
+	$(PYTEST) -qq --collect-only --write-requirements
+
+clean: ## remove what can be made again
+	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* requirements.json
+	find src tests $(wildcard bench examples scripts) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# uv when present, else venv and pip. What the machine lacks is named, before anything is made.
+$(READY): pyproject.toml constraints.txt
+	@if command -v uv >/dev/null; then \
+		set -ex; \
+		[ -x $(BIN)/python ] || uv venv --python '>=3.11' .venv; \
+		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[all,dev]'; \
+	else \
+		command -v $(PYTHON) >/dev/null || { echo 'Python is missing: install Python 3.11 or newer' >&2; exit 1; }; \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$$($(PYTHON) --version) is too old: install Python 3.11 or newer, or name one: make PYTHON=python3.12" >&2; exit 1; }; \
+		$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo 'Python has no venv module: install the package python3-venv' >&2; exit 1; }; \
+		set -ex; \
+		$(PYTHON) -m venv .venv; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'; \
+	fi
+	@touch $@
