@@ -1,0 +1,142 @@
+"""Every code a step's failure may carry: what it is called, how it counts, and what a person can do about it.
+
+One row per code (tools, section 3). A code that a tool's author makes up is treated as its category says.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from everstep.domain.failure import TREATMENT, Category, EffectState
+from everstep.domain.record import record
+
+_NONE, _UNKNOWN, _MADE = EffectState.NONE, EffectState.UNKNOWN, EffectState.MADE
+
+
+@record
+class ErrorCode:
+    """One row."""
+
+    title: str
+    what_to_do: str
+    category: Category
+    effect_state: EffectState = _NONE
+
+
+def _row(category: Category, effect_state: EffectState, title: str, what_to_do: str | None = None) -> ErrorCode:
+    what_to_do = what_to_do or TREATMENT[category].then
+    return ErrorCode(title=title, what_to_do=what_to_do, category=category, effect_state=effect_state)
+
+
+# --- HTTP answers: a status that is not listed counts as its hundred ---
+
+_BUSY: Final = _row(Category.TRANSIENT, _NONE, "the server cannot answer now")
+_BROKE: Final = _row(Category.TRANSIENT, _UNKNOWN, "the server failed while it worked on the request")
+_WRONG: Final = _row(Category.CONFIGURATION, _NONE, "the server refuses the request", "correct the arguments")
+_CLOSED: Final = _row(Category.PERMISSION, _NONE, "the server denies access", "renew the credential, then retry")
+_CLASH: Final = _row(
+    Category.LOGIC, _NONE, "the request contradicts what the server holds", "look at its present state, then decide"
+)
+_LARGE: Final = _row(Category.RESOURCE, _NONE, "the server refuses so much data", "send less")
+
+_STATUSES: Final[tuple[tuple[Iterable[int], ErrorCode], ...]] = (
+    (range(400, 500), _WRONG),
+    (range(500, 600), _BROKE),
+    ((501, 505), _WRONG),
+    ((408, 425, 429, 503), _BUSY),
+    ((401, 403, 407, 451), _CLOSED),
+    ((409, 412, 423, 428), _CLASH),
+    ((413, 507), _LARGE),
+)
+
+# --- all codes ---
+
+ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
+    "net_dns": _row(Category.TRANSIENT, _NONE, "the name could not be looked up just now"),
+    "net_refused": _row(Category.TRANSIENT, _NONE, "the connection was refused", "see whether the other side is up"),
+    "net_connect": _row(Category.TRANSIENT, _NONE, "no connection could be made", "see whether the other side is up"),
+    "net_reset": _row(Category.TRANSIENT, _UNKNOWN, "the connection broke"),
+    "net_read": _row(Category.TRANSIENT, _UNKNOWN, "no complete answer came"),
+    "net_host": _row(Category.CONFIGURATION, _NONE, "there is no such host", "correct the host name"),
+    "net_url": _row(Category.CONFIGURATION, _NONE, "the address is not valid", "correct the address"),
+    "net_tls": _row(
+        Category.CONFIGURATION, _NONE, "the certificate is not trusted", "correct the host name or its certificate"
+    ),
+    **{f"http_{status}": row for statuses, row in _STATUSES for status in statuses},
+    "reply_too_large": _row(Category.RESOURCE, _UNKNOWN, "the answer is too large", "ask for less"),
+    "policy_denied": _row(Category.PERMISSION, _NONE, "policy does not allow it", "use what policy allows"),
+    "os_denied": _row(Category.PERMISSION, _NONE, "the system denies access", "grant access to it, then retry"),
+    "os_missing": _row(
+        Category.CONFIGURATION, _NONE, "it does not exist", "correct the path, or install what is missing"
+    ),
+    "os_enospc": _row(Category.RESOURCE, _NONE, "the disk is full", "free disk space, then retry"),
+    "os_edquot": _row(Category.RESOURCE, _NONE, "the disk quota is used up", "free disk space, then retry"),
+    "os_emfile": _row(Category.RESOURCE, _NONE, "too many files are open here", "close some, or raise the limit"),
+    "os_enfile": _row(Category.RESOURCE, _NONE, "too many files are open in the system", "close some, then retry"),
+    "os_conflict": _row(
+        Category.LOGIC, _NONE, "something is in the way", "choose another name, or remove what is there"
+    ),
+    "os_eio": _row(Category.TRANSIENT, _UNKNOWN, "the device failed", "look at the disk; then retry"),
+    "os_eagain": _row(Category.TRANSIENT, _UNKNOWN, "the system was busy"),
+    "os_etimedout": _row(Category.TRANSIENT, _UNKNOWN, "the system gave up waiting"),
+    "rate_limited": _row(Category.RESOURCE, _NONE, "our own rate limit is used up", "try later, or raise the limit"),
+    "quota_exhausted": _row(Category.RESOURCE, _NONE, "the quota is used up", "wait until it is renewed, or raise it"),
+    "limit_memory": _row(Category.RESOURCE, _UNKNOWN, "the memory ran out", "ask for less, or raise the limit"),
+    "timeout": _row(
+        Category.TRANSIENT, _UNKNOWN, "no answer came in time", "give the step a longer `timeout`, or retry it"
+    ),
+    "invalid_result": _row(
+        Category.INTERNAL, _MADE, "the result is not what the tool promises", "correct the tool, then retry the step"
+    ),
+    "tool_bug": _row(Category.INTERNAL, _MADE, "bug in tool", "correct the tool at the named line, or skip this step"),
+    "bad_argument": _row(Category.CONFIGURATION, _NONE, "an argument is not usable", "correct the arguments"),
+    "bad_path": _row(
+        Category.CONFIGURATION, _NONE, "the path is not usable", "give a path inside the workspace, such as notes/a.txt"
+    ),
+    "file_conflict": _row(
+        Category.LOGIC, _NONE, "the file is not what was expected", "look at the file, then decide what should happen"
+    ),
+    "file_not_text": _row(Category.CONFIGURATION, _NONE, "the file is not UTF-8 text", "name a text file"),
+    # What a tool's author said without a code of their own.
+    "tool_transient": _row(Category.TRANSIENT, _NONE, "the tool could not do it now"),
+    "tool_uncertain": _row(
+        Category.TRANSIENT, _UNKNOWN, "the tool does not know whether it happened", "look whether it happened"
+    ),
+    "tool_misconfigured": _row(Category.CONFIGURATION, _NONE, "the tool cannot work with this"),
+    "tool_denied": _row(Category.PERMISSION, _NONE, "the tool was denied access"),
+    "tool_exceeded": _row(Category.RESOURCE, _NONE, "the tool reached a limit"),
+    "tool_impossible": _row(Category.LOGIC, _NONE, "it cannot be done as things are"),
+    "tool_error": _row(Category.INTERNAL, _NONE, "the tool failed"),
+    # What the engine itself says of a step.
+    "worker_lost": _row(
+        Category.TRANSIENT,
+        _UNKNOWN,
+        "the worker died inside the call",
+        "the effect rule decides: call again, look, or ask",
+    ),
+    "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
+    "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),
+    "needs_input": _row(Category.LOGIC, _NONE, "the tool asks first", "answer the question"),
+    "invalid_arguments": _row(
+        Category.CONFIGURATION, _NONE, "the arguments do not fit the tool", "correct the arguments"
+    ),
+    "items_failed": _row(Category.LOGIC, _MADE, "items of a list failed", "look at the failed items"),
+    "cancelled": _row(
+        Category.LOGIC, _UNKNOWN, "the task was cancelled inside the call", "look whether it had an effect"
+    ),
+    "recovery_exhausted": _row(
+        Category.INTERNAL,
+        _UNKNOWN,
+        "the worker died again and again",
+        "look at the step it was in; it probably kills its worker",
+    ),
+}
+
+SAID: Final[Mapping[Category, str]] = {
+    Category.TRANSIENT: "tool_transient",
+    Category.CONFIGURATION: "tool_misconfigured",
+    Category.PERMISSION: "tool_denied",
+    Category.RESOURCE: "tool_exceeded",
+    Category.LOGIC: "tool_impossible",
+    Category.INTERNAL: "tool_error",
+}
+"""The code of a failure whose author gave only its category."""

@@ -1,0 +1,38 @@
+"""MCP resources of a step: where they come from is literal, and every variable has a value."""
+
+import re
+from typing import Final
+
+from everstep.domain.check_names import steps_of
+from everstep.domain.findings import Findings
+from everstep.domain.plan import PlanSpec, ResourceSpec
+
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#${}]*")
+_VARIABLE: Final = re.compile(r"(?<!\$)\{([^{}]*)\}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_]+")
+
+
+def check_resources(plan: PlanSpec, found: Findings) -> None:
+    """All resources of all steps."""
+    for path, step, _ in steps_of(plan):
+        for at, resource in enumerate(step.resources):
+            _check(resource, f"{path}/resources/{at}", found)
+
+
+def _check(resource: ResourceSpec, path: str, found: Findings) -> None:
+    origin = _ORIGIN.match(resource.uri)
+    if origin is None:
+        found.add("bad_value", f"{path}/uri", f"'{resource.uri}' is not a resource, write scheme://…")
+    elif resource.uri[origin.end() :].startswith(("$", "{")):
+        message = "a binding here would choose the server, write scheme and authority out"
+        found.add("unsafe_binding", f"{path}/uri", message, span=(origin.end(), origin.end() + 1))
+    names = _VARIABLE.findall(resource.uri)
+    values = resource.vars or {}
+    for name in names:
+        if not _NAME.fullmatch(name):
+            found.add("bad_value", f"{path}/uri", f"'{{{name}}}' is not a variable, write {{name}}")
+        elif name not in values:
+            found.add("bad_value", f"{path}/uri", f"'{{{name}}}' has no value in 'vars'")
+    for name in values:
+        if name not in names:
+            found.add("unknown_key", f"{path}/vars/{name}", f"there is no '{{{name}}}' in the uri", on_key=True)

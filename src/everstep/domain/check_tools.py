@@ -1,0 +1,201 @@
+"""Tools and their arguments: known, complete, of the right kind, and no more daring than the plan may be."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from everstep.domain.bindings import Compiled, compile_value
+from everstep.domain.check_names import steps_of
+from everstep.domain.described import Described, NoField, field
+from everstep.domain.expression import Ref, refs
+from everstep.domain.facts import ArgumentKind, ToolFacts, kind_at, kinds_of
+from everstep.domain.findings import Findings
+from everstep.domain.plan import Effect, OnUncertain, PlanSpec, StepSpec
+from everstep.domain.pointer import child, keys
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+
+RESOURCE_TOOL: Final = "resource.read"
+"""What a step without a tool of its own is."""
+HARMLESS: Final = (Effect.PURE, Effect.IDEMPOTENT)
+"""Calling again does no harm."""
+Tools = Mapping[str, ToolFacts]
+
+
+@record
+class PlannedCall:
+    """One call a plan may make: of a step, of a fallback, of an undo."""
+
+    path: str
+    tool: str
+    arguments: JsonObject
+
+
+def check_tools(plan: PlanSpec, tools: Tools, found: Findings, *, trusted: bool) -> None:
+    """Every call of every step."""
+    secret_inputs = frozenset(item.name for item in plan.inputs if item.schema.get("type") == "secret")
+    for path, step, last in steps_of(plan):
+        for call in calls_of(path, step):
+            facts = tools.get(call.tool)
+            if facts is None:
+                guess = found.guess("tool", call.tool, tools)
+                found.add("unknown_tool", f"{call.path}/tool", f"no tool '{call.tool}'", suggestion=guess)
+            else:
+                _check_arguments(call, facts, secret_inputs, found)
+        facts = tools.get(step.tool or RESOURCE_TOOL)
+        if facts is not None:
+            _check_care(path, step, tools, found)
+            _check_limits(path, step, facts, found)
+            _check_edit(path, step, facts, found)
+        if not trusted:
+            _check_trust(path, step, plan, found, last=last, effect=effect_of(step, tools))
+
+
+def calls_of(path: str, step: StepSpec) -> Iterator[PlannedCall]:
+    """All calls a step may make, in the order of its keys."""
+    if step.tool is not None:
+        yield PlannedCall(path=path, tool=step.tool, arguments=step.arguments)
+    for at, other in enumerate(step.fallback):
+        if other.tool is not None:
+            yield PlannedCall(path=f"{path}/fallback/{at}", tool=other.tool, arguments=other.arguments or {})
+    if step.undo is not None:
+        yield PlannedCall(path=f"{path}/undo", tool=step.undo.tool, arguments=step.undo.arguments)
+
+
+def effect_of(step: StepSpec, tools: Tools) -> Effect:
+    """The more careful of what the tool and the plan say; unknown tools are `once`."""
+    if step.tool is None:
+        declared = Effect.PURE
+    else:
+        facts = tools.get(step.tool)
+        declared = facts.effect if facts else Effect.ONCE
+    return max(declared, step.effect or declared, key=lambda effect: effect.care)
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+
+
+def _check_arguments(call: PlannedCall, facts: ToolFacts, secret_inputs: frozenset[str], found: Findings) -> None:
+    compiled = {name: compile_value(value) for name, value in call.arguments.items()}
+    unknown = _check_known(call, facts, found)
+    missing = _check_complete(call, facts, found)
+    constant = {name: call.arguments[name] for name, value in compiled.items() if value.constant}
+    whole = len(constant) == len(compiled) and not unknown and not missing
+    for pointer, message in facts.validate(constant):
+        argument, *inner = keys(pointer) or ("",)
+        if argument in unknown or (not argument and not whole):
+            continue
+        label = argument + "".join(f"[{key}]" for key in inner) if argument else call.tool
+        found.add("bad_argument", f"{call.path}/with{pointer}", f"'{label}' {message}")
+    if constant.keys() == compiled.keys():
+        return
+    kinds = facts.kinds if facts.kinds is not None else kinds_of(facts.input_schema)
+    for name, value in compiled.items():
+        _check_kinds(child("", name), value, kinds, _Sink(call=call, secret_inputs=secret_inputs, found=found))
+
+
+def _check_known(call: PlannedCall, facts: ToolFacts, found: Findings) -> set[str]:
+    unknown: set[str] = set()
+    for name in call.arguments:
+        place = field(facts.input_schema, name, facts.input_schema)
+        if isinstance(place, NoField):
+            unknown.add(name)
+            guess = found.guess(f"argument of {call.tool}", name, place.names)
+            path = child(f"{call.path}/with", name)
+            found.add("unknown_argument", path, f"'{call.tool}' has no '{name}'", suggestion=guess, on_key=True)
+    return unknown
+
+
+def _check_complete(call: PlannedCall, facts: ToolFacts, found: Findings) -> bool:
+    required = facts.input_schema.get("required")
+    names = [f"'{name}'" for name in required if name not in call.arguments] if isinstance(required, list) else []
+    if names:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+        found.add("missing_argument", f"{call.path}/with", f"'{call.tool}' needs {listed}")
+    return bool(names)
+
+
+@record
+class _Sink:
+    """Where the values of one call end up."""
+
+    call: PlannedCall
+    secret_inputs: frozenset[str]
+    found: Findings
+
+
+def _check_kinds(pointer: str, value: Compiled, kinds: Mapping[str, ArgumentKind], sink: _Sink) -> None:
+    for text in value.texts:
+        place = pointer + text.pointer
+        kind = kind_at(kinds, place)
+        path = f"{sink.call.path}/with{place}"
+        argument, *inner = keys(place)
+        label = argument + "".join(f"[{key}]" for key in inner)
+        if kind is ArgumentKind.LITERAL:
+            message = f"a binding in '{label}' would choose the program, write it out"
+            sink.found.add("unsafe_binding", path, message, span=text.expressions[0].span)
+        for ref in (ref for expression in text.expressions for ref in refs(expression)):
+            if not is_secret(ref, sink.secret_inputs):
+                continue
+            if kind is not ArgumentKind.SECRET:
+                sink.found.add("secret_exposed", path, f"a secret may not go into '{label}'", span=ref.span)
+            elif text.expressions != (ref,) or not text.text.startswith("${") or not text.text.endswith("}"):
+                message = f"a secret stands alone: '{label}' may hold nothing else"
+                sink.found.add("secret_exposed", path, message, span=ref.span)
+
+
+def is_secret(ref: Ref, secret_inputs: frozenset[str]) -> bool:
+    """Whether a reference leads to a secret."""
+    return ref.root == "secrets" or (ref.root == "inputs" and bool(ref.path) and ref.path[0] in secret_inputs)
+
+
+# --- care and trust -------------------------------------------------------------------------------------------------
+
+
+def _check_care(path: str, step: StepSpec, tools: Tools, found: Findings) -> None:
+    """A plan may only be more careful than a tool, and a fallback only as daring as what it replaces."""
+    effect = effect_of(step, tools)
+    if step.effect is not None and step.effect is not effect:
+        message = f"'effect: {step.effect}' is less careful than the tool's '{effect}'"
+        found.add("effect_raised", f"{path}/effect", message)
+    if step.approve is not None and step.approve.on_timeout == "approve" and effect not in HARMLESS:
+        message = f"waiting may not approve a '{effect}' tool"
+        found.add("policy_denied", f"{path}/approve/on_timeout", message)
+    for at, other in enumerate(step.fallback):
+        facts = tools.get(other.tool or "")
+        if facts is not None and facts.effect.care > effect.care:
+            message = f"'{other.tool}' acts as '{facts.effect}', more than the '{effect}' it stands in for"
+            found.add("effect_raised", f"{path}/fallback/{at}/tool", message)
+
+
+def _check_limits(path: str, step: StepSpec, facts: ToolFacts, found: Findings) -> None:
+    if step.limits is None or facts.killable:
+        return
+    for key, limit in (("memory", step.limits.memory_bytes), ("cpu_time", step.limits.cpu_time_ms)):
+        if limit is not None:
+            message = f"'{key}' holds only for tools with a process of their own, not for '{facts.name}'"
+            found.add("key_conflict", f"{path}/limits/{key}", message, on_key=True)
+
+
+def _check_edit(path: str, step: StepSpec, facts: ToolFacts, found: Findings) -> None:
+    edit = step.approve.edit if step.approve else ()
+    for at, name in enumerate(edit if isinstance(edit, tuple) else ()):
+        place = field(facts.input_schema, name, facts.input_schema)
+        if not isinstance(place, Described):
+            guess = found.guess(f"argument of {facts.name}", name, place.names)
+            message = f"'{facts.name}' has no '{name}'"
+            found.add("unknown_argument", f"{path}/approve/edit/{at}", message, suggestion=guess)
+
+
+def _check_trust(path: str, step: StepSpec, plan: PlanSpec, found: Findings, *, last: bool, effect: Effect) -> None:
+    """What only a trusted plan may say (plan-and-python, section 6)."""
+    if last and effect not in HARMLESS:
+        found.add("policy_denied", f"{path}/tool", f"'finally' of an untrusted plan takes no '{effect}' tool")
+    if plan.on_uncertain(step) is OnUncertain.RETRY and effect not in HARMLESS:
+        where = f"{path}/on_uncertain" if step.on_uncertain else "/defaults/on_uncertain"
+        found.add("policy_denied", where, f"an untrusted plan may not call a '{effect}' tool again by itself")
+    for key, approve in (("/approve", step.approve), ("/undo/approve", step.undo.approve if step.undo else None)):
+        if approve is not None and approve.by != "human":
+            found.add("policy_denied", f"{path}{key}/by", "in an untrusted plan only people approve")
+        if approve is not None and approve.on_timeout == "approve":
+            message = "in an untrusted plan no approval is given by waiting"
+            found.add("policy_denied", f"{path}{key}/on_timeout", message)

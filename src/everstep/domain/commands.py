@@ -1,0 +1,162 @@
+"""What a command means for a state: events, or a typed conflict that names the state. Pure.
+
+No events means: it already holds.
+"""
+
+from everstep.domain import events as e
+from everstep.domain.errors import Conflict, Validation
+from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.ids import PauseId, StepPath
+from everstep.domain.pauses import ANSWERS, OF_THE_TASK, Pause, UserRequested
+from everstep.domain.record import record
+from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject, JsonValue, Sealed
+
+Drafts = tuple[e.Draft, ...]
+
+
+def pause_task(state: TaskState, actor: e.Actor, note: str | None, pause_id: PauseId) -> Drafts:
+    """Ask for a pause: at once where nothing is in flight, else at the next safe point."""
+    if state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
+        raise illegal(state, "pause")
+    if state.held_back:
+        return ()
+    reason = UserRequested(by=actor.id, note=note)
+    pause = Pause(id=pause_id, step=None, reason=reason, title="Paused", why=note or f"{actor.id} asked for it")
+    opened = e.Draft(body=e.PauseOpened(pause=pause))
+    match state.status:
+        case TaskStatus.RUNNING:
+            waits_for = state.in_flight
+            body = e.TaskPausing(pause=pause_id, mode="graceful", mode_used="graceful", waits_for=waits_for)
+            return (opened, e.Draft(body=body))
+        case TaskStatus.QUEUED | TaskStatus.STALLED:
+            return (opened, e.Draft(body=e.TaskPaused(pause=pause_id, reason_type=pause.type)))
+        case _:
+            return (opened,)
+
+
+def resume_task(state: TaskState, note: str | None) -> Drafts:
+    """Lift the pause someone asked for; the steps' own pauses stay."""
+    if state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
+        raise illegal(state, "resume")
+    asked = next((pause for pause in state.pauses.values() if pause.type in OF_THE_TASK), None)
+    if asked is None:
+        if state.pauses and state.status is TaskStatus.PAUSED:
+            oldest = next(iter(state.pauses.values()))
+            raise Conflict(
+                f"the task waits for an answer: {oldest.title}",
+                code="answer_needed",
+                what_to_do=f"everstep answer {oldest.id}",
+                details={"pause": oldest.id},
+            )
+        return ()
+    lifted = e.Draft(body=e.PauseAnswered(pause=asked.id, answer="resume", note=note))
+    blocked = len(state.pauses) > 1 and not any(s.status is StepStatus.RUNNING for s in state.steps.values())
+    if state.status is not TaskStatus.PAUSED or blocked:
+        return (lifted,)
+    return (lifted, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))
+
+
+def cancel_task(state: TaskState, note: str | None) -> Drafts:
+    """End on request: at once where nothing is in flight and nothing has to be tidied up."""
+    if state.status is TaskStatus.CANCELLED or state.status is TaskStatus.CANCELLING:
+        return ()
+    if state.status in TERMINAL:
+        raise illegal(state, "cancel")
+    tidy = state.plan.finally_steps and any(step.attempts for step in state.steps.values())
+    if state.status in (TaskStatus.RUNNING, TaskStatus.PAUSING) or state.open or tidy:
+        return (e.Draft(body=e.TaskCancelling(note=note)),)
+    withdrawn = [
+        e.Draft(body=e.PauseWithdrawn(pause=pause.id, why="the task was cancelled"), step=pause.step)
+        for pause in state.pauses.values()
+    ]
+    unfinished = sorted((s.path for s in state.steps.values() if not s.ended), key=lambda p: (p[-1] != "]", p))
+    return (*withdrawn, e.Draft(body=e.TaskCancelled(reason="requested", skipped=tuple(unfinished))))
+
+
+@record
+class Answer:
+    """What somebody says to a pause; the values are checked before they come here."""
+
+    answer: str
+    note: str | None = None
+    arguments: JsonObject | None = None
+    output: Sealed | None = None
+    value: JsonValue = None
+
+
+def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
+    """What an answer makes of its step and its task."""
+    if given.answer not in ANSWERS[pause.type]:
+        allowed = ", ".join(ANSWERS[pause.type])
+        raise Validation(
+            f"'{given.answer}' is no answer to {pause.type}",
+            code="answer_invalid",
+            what_to_do=f"answer one of: {allowed}",
+        )
+    if given.answer == "resume":
+        return resume_task(state, given.note)
+    body = e.PauseAnswered(
+        pause=pause.id,
+        answer=given.answer,
+        note=given.note,
+        arguments=given.arguments,
+        output=given.output,
+        value=given.value,
+    )
+    answered = e.Draft(body=body, step=pause.step)
+    if given.answer == "cancel":
+        rest = [draft for draft in cancel_task(state, given.note) if not _withdraws(draft, pause.id)]
+        return (answered, *rest)
+    assert pause.step is not None
+    drafts = (answered, *_settle_step(state, pause, given, pause.step))
+    if state.status is TaskStatus.PAUSED and not state.held_back:
+        resumed = e.TaskResumed(pause=pause.id, to=TaskStatus.QUEUED, note=given.note)
+        return (*drafts, e.Draft(body=resumed))
+    return drafts
+
+
+def _withdraws(draft: e.Draft, pause: PauseId) -> bool:
+    return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause
+
+
+def _settle_step(state: TaskState, pause: Pause, given: Answer, path: StepPath) -> Drafts:
+    """The outcome an answer gives a step; none where the step is tried again."""
+    match given.answer:
+        case "happened" | "supply_output":
+            assert given.output is not None
+            done = e.StepCompleted(
+                attempt=None,
+                output=given.output,
+                summary=given.note,
+                via="supplied",
+                tool_used=None,
+                duration_s=0.0,
+            )
+            return (e.Draft(body=done, step=path),)
+        case "skip":
+            return (e.Draft(body=e.StepSkipped(reason=e.SkipReason.REQUESTED), step=path),)
+        case "fail":
+            return (e.Draft(body=e.StepFailed(attempt=None, error=_said_so(state, path), duration_s=0.0), step=path),)
+        case _:
+            return ()
+
+
+def _said_so(state: TaskState, path: StepPath) -> e.ErrorRecord:
+    known = state.steps[path].error
+    if known is not None:
+        return known
+    failure = Failure(
+        code="answered_fail",
+        category=Category.LOGIC,
+        message="somebody answered: fail",
+        what_to_do="retry the task, or fork it",
+        effect_state=EffectState.NONE,
+    )
+    return e.ErrorRecord(id="", failure=failure)
+
+
+def illegal(state: TaskState, wanted: str) -> Conflict:
+    """The typed refusal of a move the table does not have."""
+    return Conflict(f"cannot {wanted} a task that is {state.status}", details={"status": state.status.value})

@@ -1,0 +1,61 @@
+"""What went wrong in a step, and THE table of how each category is treated (semantics, section 5).
+
+A Failure is a value: stored and shown, never raised.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+
+
+class Category(StrEnum):
+    """Why an attempt failed, as far as its treatment goes."""
+
+    TRANSIENT = "transient"
+    CONFIGURATION = "configuration"
+    PERMISSION = "permission"
+    RESOURCE = "resource"
+    LOGIC = "logic"
+    INTERNAL = "internal"
+
+
+class EffectState(StrEnum):
+    """Did the call act? `none`: certainly not; `unknown`: no definite answer came; `made`: it ran to its end."""
+
+    NONE = "none"
+    UNKNOWN = "unknown"
+    MADE = "made"
+
+
+@record
+class Failure:
+    """One failed attempt, in the words a person reads."""
+
+    code: str
+    category: Category
+    message: str
+    what_to_do: str
+    effect_state: EffectState
+    retry_after_ms: int | None = None
+    details: JsonObject | None = None
+
+
+@record
+class Treatment:
+    """What a category earns when no step or plan says otherwise."""
+
+    retries: int
+    counts_for_breaker: bool
+    then: str
+
+
+TREATMENT: Final[dict[Category, Treatment]] = {
+    Category.TRANSIENT: Treatment(retries=3, counts_for_breaker=True, then="try again later, or skip this step"),
+    Category.CONFIGURATION: Treatment(retries=0, counts_for_breaker=False, then="correct the arguments"),
+    Category.PERMISSION: Treatment(retries=1, counts_for_breaker=False, then="grant access, then retry"),
+    Category.RESOURCE: Treatment(retries=2, counts_for_breaker=False, then="ask for less, or free what ran out"),
+    Category.LOGIC: Treatment(retries=0, counts_for_breaker=False, then="decide what should happen instead"),
+    Category.INTERNAL: Treatment(retries=0, counts_for_breaker=False, then="report the bug, or skip this step"),
+}

@@ -1,0 +1,371 @@
+"""fold(state, event): what the journal means. The only place where an event changes a state.
+
+A move that its table does not have is a broken journal, and said so. Everything here is a consequence of the event
+alone: no clock, no look-up, so the same journal gives the same state on any machine.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from everstep.domain import events as e
+from everstep.domain.ids import Epoch, Instant, StepPath, split_path
+from everstep.domain.pauses import OF_THE_TASK, InputRequired
+from everstep.domain.plan import OnError
+from everstep.domain.states import (
+    ATTEMPT_MOVES,
+    ENDED,
+    STEP_MOVES,
+    TASK_MOVES,
+    AttemptStatus,
+    Phase,
+    StepStatus,
+    TaskStatus,
+)
+from everstep.domain.task import DurableWait, OpenAttempt, StepState, TaskState
+
+
+class BrokenJournal(AssertionError):
+    """The journal says something that cannot follow from what it said before."""
+
+
+def fold(state: TaskState | None, owner: str, event: e.Recorded) -> TaskState:
+    """The state after one more event; the first event makes it."""
+    if state is None:
+        if not isinstance(event.body, e.TaskCreated):
+            raise BrokenJournal(f"the journal of {event.task} begins with {event.body.TYPE}")
+        state = begin(event, event.body, owner)
+    elif event.seq != state.seq + 1:
+        raise BrokenJournal(f"{event.task}: seq {event.seq} follows {state.seq}")
+    else:
+        apply(state, event.body, event.step, event.at)
+    state.seq = event.seq
+    return state
+
+
+def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
+    """A task as it is accepted."""
+    state = TaskState(
+        id=event.task,
+        owner=owner,
+        plan=body.plan,
+        plan_digest=body.plan_digest,
+        trusted=body.trusted,
+        key=body.key,
+        title=body.title,
+        inputs=body.inputs,
+        labels=body.labels,
+        priority=body.priority,
+        workspace=body.workspace,
+        pause_after=body.pause_after,
+        created_at=event.at,
+        created_by=event.actor,
+        updated_at=event.at,
+    )
+    for spec in (*body.plan.steps, *body.plan.finally_steps):
+        state.specs[spec.id] = spec
+        path = StepPath(spec.id)
+        state.steps[path] = StepState(path=path)
+    return state
+
+
+def apply(state: TaskState, body: e.Body, step: StepPath | None, at: Instant) -> None:
+    """Change the state by one event. Unknown events change nothing."""
+    state.updated_at = at
+    change = _CHANGES.get(type(body))
+    if change is not None:
+        change(state, body, step, at)
+
+
+def step_of(state: TaskState, path: StepPath) -> StepState:
+    """The state of a step; the first look at an item makes it."""
+    found = state.steps.get(path)
+    if found is None:
+        found = state.steps[path] = StepState(path=path)
+        name, index = split_path(path)
+        if index is None:
+            raise BrokenJournal(f"{state.id}: the plan has no step {path}")
+        step = state.steps[StepPath(name)]
+        step.items_open[index] = None
+        step.items_next = index + 1
+    return found
+
+
+def _move_task(state: TaskState, to: TaskStatus) -> None:
+    if to not in TASK_MOVES[state.status]:
+        raise BrokenJournal(f"{state.id}: {state.status} cannot become {to}")
+    state.status = to
+
+
+def _move_step(state: TaskState, step: StepState, to: StepStatus) -> None:
+    before = step.status
+    if to not in STEP_MOVES[before]:
+        if before is to is StepStatus.RUNNING:
+            return
+        raise BrokenJournal(f"step {step.path}: {before} cannot become {to}")
+    step.status = to
+    if step.path[-1] != "]":
+        state.under_way += (to not in ENDED) - (before is not StepStatus.PENDING)
+
+
+def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
+    _move_task(state, to)
+    state.ended_at = at
+    state.worker = None
+    state.pauses.clear()
+
+
+def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
+    _move_step(state, step, to)
+    if step.attempt is not None:
+        step.attempt = None
+        state.open.pop(step.path, None)
+    step.wait = None
+    step.phase = Phase.DONE
+    step.retry_at = None
+    step.pause = None
+    step.ended_at = at
+    name, index = split_path(step.path)
+    if index is None:
+        state.done += 1
+    else:
+        parent = state.steps[StepPath(name)]
+        parent.items_open.pop(index)
+        parent.items_ended += 1
+        parent.items_failed += to is StepStatus.FAILED
+
+
+def _skip_all(state: TaskState, paths: tuple[StepPath, ...], reason: e.SkipReason, at: Instant) -> None:
+    for path in paths:
+        step = step_of(state, path)
+        if not step.ended:
+            _end_step(state, step, StepStatus.SKIPPED, at)
+            step.skip_reason = reason
+
+
+def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None, at: Instant) -> None:
+    if state.status is not TaskStatus.CANCELLING:
+        _move_task(state, TaskStatus.RUNNING)
+    if body.epoch <= state.epoch:
+        raise BrokenJournal(f"{state.id}: epoch {body.epoch} follows {state.epoch}")
+    state.epoch = body.epoch
+    state.worker = body.worker
+    state.claimed_at = at
+    if state.started_at is None:
+        state.started_at = at
+
+
+def _task_pausing(state: TaskState, _body: e.TaskPausing, _step: StepPath | None, _at: Instant) -> None:
+    _move_task(state, TaskStatus.PAUSING)
+
+
+def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, _at: Instant) -> None:
+    _move_task(state, TaskStatus.PAUSED)
+    state.worker = None
+
+
+def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, _at: Instant) -> None:
+    _move_task(state, body.to)
+
+
+def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, _at: Instant) -> None:
+    if state.status is not TaskStatus.CANCELLING:
+        _move_task(state, TaskStatus.STALLED)
+    state.epoch = Epoch(body.epoch)
+    state.worker = None
+    state.recoveries = body.recoveries
+
+
+def _task_cancelling(state: TaskState, _body: e.TaskCancelling, _step: StepPath | None, at: Instant) -> None:
+    _move_task(state, TaskStatus.CANCELLING)
+    state.cancelled_at = state.cancelled_at or at
+
+
+def _task_cancelled(state: TaskState, body: e.TaskCancelled, _step: StepPath | None, at: Instant) -> None:
+    _skip_all(state, body.skipped, e.SkipReason.TASK_CANCELLED, at)
+    state.issues = body.issues
+    _end_task(state, TaskStatus.CANCELLED, at)
+
+
+def _task_completed(state: TaskState, body: e.TaskCompleted, _step: StepPath | None, at: Instant) -> None:
+    _end_task(state, TaskStatus.COMPLETED, at)
+    state.outcome = body.outcome
+    state.outputs = body.outputs
+    state.issues = body.issues
+
+
+def _task_failed(state: TaskState, body: e.TaskFailed, _step: StepPath | None, at: Instant) -> None:
+    _skip_all(state, body.skipped, e.SkipReason.TASK_FAILED, at)
+    _end_task(state, TaskStatus.FAILED, at)
+    state.error = body.error
+    state.issues = body.issues
+
+
+def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Instant) -> None:
+    step = step_of(state, path)
+    _move_step(state, step, StepStatus.RUNNING)
+    step.phase = Phase.VALIDATING
+    step.started_at = step.started_at or at
+    step.items = body.items
+
+
+def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: Instant) -> None:
+    step = step_of(state, path)
+    step.phase = Phase.WAITING_SLOT
+    step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output)
+
+
+def _attempt_started(state: TaskState, body: e.AttemptStarted, path: StepPath, at: Instant) -> None:
+    step = step_of(state, path)
+    if step.attempt is not None or step.ended:
+        raise BrokenJournal(f"step {path}: attempt {body.attempt} starts while {step.status}")
+    _move_step(state, step, StepStatus.RUNNING)
+    step.phase = Phase.EXECUTING
+    step.attempts = body.attempt
+    step.last_effect = body.effect
+    step.retry_at = None
+    step.pause = None
+    step.started_at = step.started_at or at
+    step.attempt = state.open[path] = OpenAttempt(
+        number=body.attempt,
+        epoch=body.epoch,
+        worker=body.worker,
+        tool=body.tool,
+        tool_version=body.tool_version,
+        effect=body.effect,
+        idempotency_key=body.idempotency_key,
+        input=body.input,
+        started_at=at,
+    )
+
+
+def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: Instant) -> None:
+    step = step_of(state, path)
+    if step.attempt is None or step.attempt.number != body.attempt:
+        raise BrokenJournal(f"step {path}: attempt {body.attempt} ends, but is not open")
+    to = _ENDS[type(body)]
+    assert to in ATTEMPT_MOVES[AttemptStatus.STARTED]
+    state.work_ms += at - step.attempt.started_at
+    step.attempt = None
+    step.wait = None
+    del state.open[path]
+    step.phase = Phase.VALIDATING
+    step.error = body.error
+
+
+def _retry_scheduled(state: TaskState, body: e.StepRetryScheduled, path: StepPath, _at: Instant) -> None:
+    step = step_of(state, path)
+    step.phase = Phase.RETRY_WAIT
+    step.retry_at = body.error.retry_at
+    step.tries += body.new_key
+    step.retries += body.counted
+    step.error = body.error
+
+
+def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at: Instant) -> None:
+    step = step_of(state, path)
+    if step.attempt is not None:
+        state.work_ms += at - step.attempt.started_at
+    if step.status is StepStatus.PENDING:
+        _move_step(state, step, StepStatus.RUNNING)
+    _end_step(state, step, StepStatus.COMPLETED, at)
+    step.output = body.output
+    step.via = body.via
+    step.tool_used = body.tool_used
+    step.error = None
+    state.recoveries = 0
+
+
+def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Instant) -> None:
+    step = step_of(state, path)
+    if step.status is StepStatus.PENDING:
+        _move_step(state, step, StepStatus.RUNNING)
+    _end_step(state, step, StepStatus.FAILED, at)
+    step.error = body.error
+    state.recoveries = 0
+    name, index = split_path(path)
+    spec = state.specs[name]
+    final = any(spec.id == last.id for last in state.plan.finally_steps)
+    if index is None and not final and state.plan.on_error(spec) is not OnError.CONTINUE:
+        state.failing = body.error
+
+
+def _step_skipped(state: TaskState, body: e.StepSkipped, path: StepPath, at: Instant) -> None:
+    step = step_of(state, path)
+    _end_step(state, step, StepStatus.SKIPPED, at)
+    step.skip_reason = body.reason
+    step.upstream = body.upstream
+
+
+def _pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, _at: Instant) -> None:
+    state.pauses[body.pause.id] = body.pause
+    if body.pause.type in OF_THE_TASK:
+        state.pause_after = None
+    if path is not None:
+        step = step_of(state, path)
+        if step.status is StepStatus.PENDING:
+            _move_step(state, step, StepStatus.RUNNING)
+        _move_step(state, step, StepStatus.PAUSED)
+        step.pause = body.pause.id
+
+
+_AGAIN: Final = frozenset({"supply_arguments", "retry", "retry_with", "not_happened", "answer"})
+"""Answers after which the step is tried again."""
+_NEW_KEY: Final = frozenset({"retry", "retry_with"})
+"""Answers that begin a new logical try."""
+
+
+def _pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | None, _at: Instant) -> None:
+    pause = state.pauses.pop(body.pause)
+    if state.status is TaskStatus.PAUSING and pause.type in OF_THE_TASK:
+        state.lifted = pause
+    if path is None or body.answer not in _AGAIN:
+        return
+    step = step_of(state, path)
+    _move_step(state, step, StepStatus.RUNNING)
+    step.phase = Phase.VALIDATING
+    step.pause = None
+    if body.answer in _NEW_KEY:
+        step.tries += 1
+        step.retries = 0
+    if body.arguments is not None:
+        step.arguments = {**(step.arguments or {}), **body.arguments}
+    if isinstance(pause.reason, InputRequired):
+        step.answer = body.value
+
+
+def _pause_withdrawn(state: TaskState, body: e.PauseWithdrawn, _path: StepPath | None, _at: Instant) -> None:
+    state.pauses.pop(body.pause, None)
+
+
+_ENDS: Final[dict[type, AttemptStatus]] = {
+    e.AttemptFailed: AttemptStatus.FAILED,
+    e.AttemptTimedOut: AttemptStatus.TIMED_OUT,
+    e.AttemptKilled: AttemptStatus.KILLED,
+    e.AttemptAbandoned: AttemptStatus.ABANDONED,
+}
+
+_CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
+    e.TaskStarted: _task_started,
+    e.TaskPausing: _task_pausing,
+    e.TaskPaused: _task_paused,
+    e.TaskResumed: _task_resumed,
+    e.TaskRecovered: _task_recovered,
+    e.TaskCancelling: _task_cancelling,
+    e.TaskCancelled: _task_cancelled,
+    e.TaskCompleted: _task_completed,
+    e.TaskFailed: _task_failed,
+    e.StepStarted: _step_started,
+    e.StepWaiting: _step_waiting,
+    e.AttemptStarted: _attempt_started,
+    e.AttemptFailed: _attempt_ended,
+    e.AttemptTimedOut: _attempt_ended,
+    e.AttemptKilled: _attempt_ended,
+    e.AttemptAbandoned: _attempt_ended,
+    e.StepRetryScheduled: _retry_scheduled,
+    e.StepCompleted: _step_completed,
+    e.StepFailed: _step_failed,
+    e.StepSkipped: _step_skipped,
+    e.PauseOpened: _pause_opened,
+    e.PauseAnswered: _pause_answered,
+    e.PauseWithdrawn: _pause_withdrawn,
+}

@@ -1,0 +1,143 @@
+"""Order: which step waits for which, and which are ready. A pure function of plan and journal.
+
+A plan is wired once: its bindings are compiled and its dependencies worked out. Three kinds of dependency:
+*order* (the step above) and *optional* (inside `default(…)`, through `steps.`) are met by any end; *required*
+(`needs`, and every other reference to an output) only by a result.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from everstep.domain.bindings import Compiled, compile_value, references
+from everstep.domain.events import SkipReason
+from everstep.domain.ids import StepPath
+from everstep.domain.plan import PlanSpec, StepSpec
+from everstep.domain.record import record
+from everstep.domain.states import StepStatus
+from everstep.domain.task import StepState, TaskState
+from everstep.domain.values import JsonObject
+
+
+@record
+class Wired:
+    """One step with everything compiled."""
+
+    spec: StepSpec
+    path: StepPath
+    arguments: Compiled
+    when: Compiled
+    when_uses_item: bool
+    for_each: Compiled | None
+    title: Compiled
+    waits_for: tuple[StepPath, ...]
+    required: tuple[StepPath, ...]
+
+
+@record
+class Graph:
+    """A plan, ready to be walked."""
+
+    plan: PlanSpec
+    steps: tuple[Wired, ...]
+    final: tuple[Wired, ...]
+    by_id: dict[str, Wired]
+    binds: dict[str, str]
+    outputs: dict[str, Compiled]
+    done_when: Compiled | None
+
+
+def wire_plan(plan: PlanSpec) -> Graph:
+    """Compile a checked plan."""
+    binds = {step.bind: step.id for step in (*plan.steps, *plan.finally_steps)}
+    steps = tuple(_wire(plan.steps, binds))
+    final = tuple(_wire(plan.finally_steps, binds))
+    return Graph(
+        plan=plan,
+        steps=steps,
+        final=final,
+        by_id={wired.spec.id: wired for wired in (*steps, *final)},
+        binds=binds,
+        outputs={name: compile_value(value) for name, value in plan.outputs.items()},
+        done_when=None if plan.done_when is None else compile_value(plan.done_when),
+    )
+
+
+def _wire(specs: Iterable[StepSpec], binds: dict[str, str]) -> Iterator[Wired]:
+    above: str | None = None
+    for spec in specs:
+        yield _wire_step(spec, above, binds)
+        above = spec.id
+
+
+def _wire_step(spec: StepSpec, above: str | None, binds: dict[str, str]) -> Wired:
+    arguments = compile_value(spec.arguments)
+    when = compile_value(spec.when)
+    for_each = None if spec.for_each is None else compile_value(spec.for_each)
+    also: JsonObject = {
+        "approve": [spec.approve.title, spec.approve.show] if spec.approve else None,
+        "fallback": [[dict(other.arguments or {}), other.value] for other in spec.fallback],
+        "resources": [dict(resource.vars or {}) for resource in spec.resources],
+    }
+    required = set(spec.needs or ())
+    optional: set[str] = {above} if spec.needs is None and above is not None else set()
+    for compiled in (arguments, when, for_each, compile_value(also)):
+        if compiled is None:
+            continue
+        for reference in references(compiled):
+            step = _source(reference.root, reference.path, binds)
+            if step is not None:
+                (optional if reference.optional else required).add(step)
+    required.discard(spec.id)
+    optional.discard(spec.id)
+    return Wired(
+        spec=spec,
+        path=StepPath(spec.id),
+        arguments=arguments,
+        when=when,
+        when_uses_item=any(reference.root in ("item", "index") for reference in references(when)),
+        for_each=for_each,
+        title=compile_value(spec.title or ""),
+        waits_for=tuple(StepPath(step) for step in sorted(required | optional)),
+        required=tuple(StepPath(step) for step in sorted(required)),
+    )
+
+
+def _source(root: str, path: tuple[str | int, ...], binds: dict[str, str]) -> str | None:
+    """The step a reference reads from, if it reads from one."""
+    if root == "steps":
+        return str(path[0]) if path else None
+    return binds.get(root)
+
+
+@record
+class Blocked:
+    """A required producer gives nothing: the step is skipped, or, if somebody decided so, asked about."""
+
+    upstream: StepPath
+    ask: bool
+
+
+def blocked(wired: Wired, state: TaskState) -> Blocked | None:
+    """Whether a required producer ended without a result."""
+    for path in wired.required:
+        producer = state.steps[path]
+        if producer.status is StepStatus.FAILED:
+            return Blocked(upstream=path, ask=False)
+        if producer.status is StepStatus.SKIPPED:
+            return Blocked(upstream=path, ask=producer.skip_reason is SkipReason.REQUESTED)
+    return None
+
+
+def ready(wired: Wired, state: TaskState) -> bool:
+    """Whether all it waits for has ended, one way or another."""
+    steps = state.steps
+    return all(steps[path].ended for path in wired.waits_for)
+
+
+def under_way(step: StepState) -> bool:
+    """Started and not ended: it takes one of the plan's `parallel` places."""
+    return step.status in (StepStatus.RUNNING, StepStatus.PAUSED)
+
+
+def places(plan: PlanSpec) -> int:
+    """How many steps may be under way at the same time."""
+    return plan.parallel or 1

@@ -1,0 +1,47 @@
+"""Names of things, as types that cannot be confused. How they are drawn is the entropy port's business."""
+
+import hashlib
+import re
+from typing import NewType
+
+TaskId = NewType("TaskId", str)
+"""`t_` and 26 characters."""
+PauseId = NewType("PauseId", str)
+"""`p_` and 26 characters; of an approval also the `approvalId`."""
+WorkerId = NewType("WorkerId", str)
+"""`w_` and 26 characters: one incarnation of one process. Never used twice."""
+StepPath = NewType("StepPath", str)
+"""A step's plan id, or a sub-step of it: `pages`, `pages[3]`."""
+Seq = NewType("Seq", int)
+"""1, 2, 3, … in the journal of one task."""
+Epoch = NewType("Epoch", int)
+"""Rises at every claim and recovery of a task, never repeats."""
+Digest = NewType("Digest", str)
+"""`sha256:` and 64 hex characters."""
+Instant = NewType("Instant", int)
+"""Milliseconds since 1970, UTC."""
+Millis = NewType("Millis", int)
+"""A length of time."""
+
+KEY = re.compile(r"(?!t_|mt_)[A-Za-z0-9._-]{1,128}")
+"""What a creator may call its task."""
+
+_ITEM = re.compile(r"(.+)\[(\d+)\]")
+
+
+def item_path(step: str, index: int) -> StepPath:
+    """The sub-step of one item of a `for_each`."""
+    return StepPath(f"{step}[{index}]")
+
+
+def split_path(path: StepPath) -> tuple[str, int | None]:
+    """The step of the plan, and which item of it."""
+    if path[-1] != "]":
+        return path, None
+    match = _ITEM.fullmatch(path)
+    return (match[1], int(match[2])) if match else (path, None)
+
+
+def idempotency_key(task: TaskId, path: StepPath, logical_try: int) -> str:
+    """The same for every repeat of one call, another for every deliberate retry."""
+    return hashlib.sha256(f"{task}\n{path}\n{logical_try}".encode()).hexdigest()

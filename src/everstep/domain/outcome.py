@@ -1,0 +1,62 @@
+"""What one attempt came to. A new kind breaks the build wherever someone must think."""
+
+from typing import Literal, TypeAlias
+
+from everstep.domain.failure import Failure
+from everstep.domain.ids import Instant
+from everstep.domain.record import record
+from everstep.domain.values import JsonValue, Sealed
+
+
+@record
+class Probe:
+    """What a look at the world said about an interrupted call."""
+
+    result: Literal["done", "not_done", "unknown"]
+    output: Sealed | None = None
+
+
+@record
+class Succeeded:
+    """The tool answered."""
+
+    output: Sealed
+    summary: str | None = None
+    wall_s: float = 0.0
+
+
+@record
+class Failed:
+    """The attempt ended without success; `probe` is there when its end was unclear and the tool could look."""
+
+    failure: Failure
+    ended: Literal["failed", "timed_out", "killed", "abandoned"] = "failed"
+    called: bool = True
+    probe: Probe | None = None
+    wall_s: float = 0.0
+
+
+@record
+class Asked:
+    """The tool needs an answer first; it is called again with it."""
+
+    question: str
+    schema: JsonValue = None
+
+
+@record
+class Waits:
+    """A durable wait: the step completes with `output` when its time has come."""
+
+    until: Instant
+    output: Sealed
+
+
+@record
+class Lost:
+    """The worker died, or lost its lease, inside the call."""
+
+    probe: Probe | None = None
+
+
+Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Lost

@@ -1,0 +1,149 @@
+"""Why a task stands still, and what may be answered. One typed value for every door.
+
+Field names are snake_case here and camelCase on the wire; the wire also adds the tag `type`.
+"""
+
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from everstep.domain.ids import Digest, PauseId, StepPath
+from everstep.domain.record import record
+from everstep.domain.values import JsonValue
+
+
+class PauseType(StrEnum):
+    """The tag of a pause reason."""
+
+    UNRESOLVABLE_PARAMS = "unresolvableParams"
+    SCHEMA_MISMATCH = "schemaMismatch"
+    TOOL_ERROR = "toolError"
+    UNRESOLVED_DEPENDENCY = "unresolvedDependency"
+    INPUT_REQUIRED = "inputRequired"
+    UNCERTAIN_OUTCOME = "uncertainOutcome"
+    USER_REQUESTED = "userRequested"
+
+
+class PauseStatus(StrEnum):
+    """Where a pause stands."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    WITHDRAWN = "withdrawn"
+
+
+@record
+class UnresolvableParams:
+    """An argument's binding has no value, although its producer completed."""
+
+    blocked_step: StepPath
+    missing_param: str
+    suggested_tool: str | None
+
+
+@record
+class SchemaMismatch:
+    """The resolved arguments lack required fields."""
+
+    blocked_step: StepPath
+    missing_fields: tuple[str, ...]
+    suggested_tool: str | None
+
+
+@record
+class ToolErrorPause:
+    """The tool failed and the plan says: hand over."""
+
+    failed_step: StepPath
+    error: str
+    retryable: bool
+    suggested_tool: str | None
+
+
+@record
+class UnresolvedDependency:
+    """A producer failed, was skipped by an answer, or is uncertain."""
+
+    blocked_step: StepPath
+    missing_output: str
+    producing_step: StepPath
+    suggested_tool: str | None
+
+
+@record
+class InputRequired:
+    """The task asks someone a question."""
+
+    blocked_step: StepPath
+    question: str
+    schema: JsonValue
+
+
+@record
+class UncertainOutcome:
+    """A call was interrupted and nobody knows whether it happened."""
+
+    blocked_step: StepPath
+    attempt: int
+    idempotency_key: str
+    suggested_tool: str | None
+
+
+@record
+class UserRequested:
+    """Someone asked for the pause."""
+
+    by: str
+    note: str | None
+
+
+Reason: TypeAlias = (
+    UnresolvableParams
+    | SchemaMismatch
+    | ToolErrorPause
+    | UnresolvedDependency
+    | InputRequired
+    | UncertainOutcome
+    | UserRequested
+)
+
+TYPE_OF: Final[dict[type, PauseType]] = {
+    UnresolvableParams: PauseType.UNRESOLVABLE_PARAMS,
+    SchemaMismatch: PauseType.SCHEMA_MISMATCH,
+    ToolErrorPause: PauseType.TOOL_ERROR,
+    UnresolvedDependency: PauseType.UNRESOLVED_DEPENDENCY,
+    InputRequired: PauseType.INPUT_REQUIRED,
+    UncertainOutcome: PauseType.UNCERTAIN_OUTCOME,
+    UserRequested: PauseType.USER_REQUESTED,
+}
+
+ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
+    PauseType.UNRESOLVABLE_PARAMS: ("supply_arguments", "skip", "cancel"),
+    PauseType.SCHEMA_MISMATCH: ("supply_arguments", "skip", "cancel"),
+    PauseType.TOOL_ERROR: ("retry", "retry_with", "supply_output", "skip", "fail", "cancel"),
+    PauseType.UNRESOLVED_DEPENDENCY: ("skip", "cancel"),
+    PauseType.INPUT_REQUIRED: ("answer", "skip", "cancel"),
+    PauseType.UNCERTAIN_OUTCOME: ("happened", "not_happened", "fail", "skip"),
+    PauseType.USER_REQUESTED: ("resume", "cancel"),
+}
+"""What may be answered to each, in the order in which it is offered."""
+
+OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED})
+"""Pauses of the whole task: while one is open an answer to another starts nothing."""
+
+
+@record
+class Pause:
+    """One open question of a task."""
+
+    id: PauseId
+    step: StepPath | None
+    reason: Reason
+    title: str
+    why: str
+    guidance: str | None = None
+    digest: Digest | None = None
+
+    @property
+    def type(self) -> PauseType:
+        """The tag of its reason."""
+        return TYPE_OF[type(self.reason)]

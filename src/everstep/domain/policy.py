@@ -1,0 +1,74 @@
+"""Retry and backoff: how often, and how long to wait in between. Budgets are counted in *re*-tries."""
+
+from typing import Final
+
+from everstep.domain.failure import Category, Failure
+from everstep.domain.ids import Instant, Millis
+from everstep.domain.plan import PlanSpec, RetrySpec, StepSpec
+from everstep.domain.record import record
+
+ONLY: Final[dict[str, tuple[str, ...]]] = {
+    "timeout": ("timeout", "net_read", "http_408", "http_504"),
+    "network": ("net_",),
+    "rate_limited": ("http_429", "rate_limited"),
+    "server_error": ("http_5",),
+    "crash": ("browser_crashed", "worker_lost"),
+}
+"""What each word of `retry.only` admits, as prefixes of codes."""
+
+
+@record
+class RetryPolicy:
+    """The rule in force for one step."""
+
+    times: int
+    delay_ms: Millis
+    factor: float
+    max_delay_ms: Millis
+    within_ms: Millis | None
+    only: tuple[str, ...] | None
+
+
+def retry_policy(plan: PlanSpec, step: StepSpec, tool_retries: int | None, usual: RetryPolicy) -> RetryPolicy:
+    """Key by key: the step, the plan's defaults, the tool, the settings."""
+    rule = usual if tool_retries is None else _over(usual, RetrySpec(times=tool_retries))
+    for said in (plan.defaults.retry, step.retry):
+        if said is not None:
+            rule = _over(rule, said)
+    return rule
+
+
+def _over(rule: RetryPolicy, said: RetrySpec) -> RetryPolicy:
+    return RetryPolicy(
+        times=rule.times if said.times is None else said.times,
+        delay_ms=said.delay_ms or rule.delay_ms,
+        factor=said.factor or rule.factor,
+        max_delay_ms=said.max_delay_ms or rule.max_delay_ms,
+        within_ms=said.within_ms or rule.within_ms,
+        only=rule.only if said.only is None else said.only,
+    )
+
+
+def may_retry(policy: RetryPolicy, failure: Failure, used: int) -> bool:
+    """Whether this failure earns one more try. Permission and resource retries need a refresh or a lower rung."""
+    if failure.category is not Category.TRANSIENT or used >= policy.times:
+        return False
+    if policy.only is None:
+        return True
+    return any(failure.code.startswith(prefix) for word in policy.only for prefix in ONLY[word])
+
+
+def backoff_ms(policy: RetryPolicy, failure: Failure, used: int, draw: float) -> Millis:
+    """random(0.5, 1) x min(max_delay, delay x factor^used), and never before `Retry-After`."""
+    ceiling = min(float(policy.max_delay_ms), policy.delay_ms * policy.factor**used)
+    return Millis(round(max((0.5 + draw / 2) * ceiling, failure.retry_after_ms or 0)))
+
+
+def out_of_time(policy: RetryPolicy, started_at: Instant | None, next_at: Instant) -> bool:
+    """Whether the next try would come after the step's own deadline."""
+    return policy.within_ms is not None and started_at is not None and next_at > started_at + policy.within_ms
+
+
+USUAL_RETRY: Final = RetryPolicy(
+    times=3, delay_ms=Millis(1000), factor=2.0, max_delay_ms=Millis(30_000), within_ms=None, only=None
+)

@@ -1,0 +1,53 @@
+"""How far a task has come: a pure function of its state. Never falls within a generation; 1 only at the end."""
+
+from typing import Final
+
+from everstep.domain.ids import StepPath, item_path
+from everstep.domain.record import record
+from everstep.domain.states import StepStatus
+from everstep.domain.task import StepState, TaskState
+
+ALMOST: Final = 0.99
+"""The most an unfinished task can have done."""
+
+
+@record
+class Progress:
+    """Finished steps of all, and those under way."""
+
+    fraction: float
+    done: int
+    total: int
+    current: tuple[StepPath, ...]
+
+
+def progress_of(state: TaskState) -> Progress:
+    """Every step of the plan weighs the same; a `for_each` counts by its items."""
+    steps = [state.steps[StepPath(name)] for name in state.specs]
+    begun = sum(step_fraction(step) for step in steps)
+    fraction = 1.0 if state.terminal else min(begun / len(steps), ALMOST) if steps else 0.0
+    current = tuple(step.path for step in steps if step.status in (StepStatus.RUNNING, StepStatus.PAUSED))
+    return Progress(fraction=round(fraction, 4), done=state.done, total=len(steps), current=current)
+
+
+def step_fraction(step: StepState) -> float:
+    """How far one step is: ended or not, or its items."""
+    if step.ended:
+        return 1.0
+    items = items_of(step)
+    return step.items_ended / items if items else 0.0
+
+
+def items_of(step: StepState) -> int | None:
+    """How many items a `for_each` goes over; None if that is not known here."""
+    value = step.items.value if step.items is not None else None
+    return len(value) if isinstance(value, list) else None
+
+
+def item_counts(state: TaskState, step: StepState) -> dict[str, int | None] | None:
+    """How the items of a `for_each` stand: how many there are, and how those that ended did; None for other steps."""
+    if step.items is None:
+        return None
+    begun = [state.steps[item_path(step.path, index)].status for index in range(step.items_next)]
+    ends = (StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.SKIPPED)
+    return {"total": items_of(step), **{end.value: begun.count(end) for end in ends}}

@@ -1,0 +1,85 @@
+"""What a binding sees: inputs, recorded outcomes, and the item at hand. Nothing else, so the same journal gives the
+same value.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from everstep.domain.bindings import Absent, Found
+from everstep.domain.graph import Graph
+from everstep.domain.ids import Instant, StepPath
+from everstep.domain.states import StepStatus
+from everstep.domain.task import StepState, TaskState
+from everstep.domain.values import JsonObject, JsonValue
+
+_ABSENT = {StepStatus.FAILED: "failed", StepStatus.SKIPPED: "skipped", StepStatus.PAUSED: "uncertain"}
+
+
+class StateScope:
+    """A task's state as roots of bindings."""
+
+    __slots__ = ("_extra", "_graph", "_state")
+
+    def __init__(self, state: TaskState, graph: Graph, extra: Mapping[str, JsonValue] | None = None) -> None:
+        self._state = state
+        self._graph = graph
+        self._extra = extra
+
+    def root(self, name: str) -> Found | Absent:
+        """The value behind the first word of a reference."""
+        step_id = self._graph.binds.get(name)
+        if step_id is not None:
+            return self._output(self._state.steps[StepPath(step_id)])
+        if self._extra is not None and name in self._extra:
+            return Found(value=self._extra[name], untrusted=name == "item")
+        if name == "inputs":
+            inputs = self._state.inputs
+            if not inputs.present:
+                return Absent(why="elsewhere", digest=inputs.digest)
+            return Found(value=inputs.value)
+        if name == "task":
+            return Found(value=self._task())
+        return Absent(why="unknown")
+
+    def step(self, id: str) -> Mapping[str, JsonValue] | None:
+        """What `steps.<id>` shows."""
+        found = self._state.steps.get(StepPath(id))
+        return None if found is None else step_facts(found)
+
+    def _output(self, step: StepState) -> Found | Absent:
+        sealed = step.output
+        if step.status is StepStatus.COMPLETED and sealed is not None:
+            if not sealed.present:
+                return Absent(why="elsewhere", producer=step.path, digest=sealed.digest)
+            return Found(value=sealed.value, untrusted=sealed.untrusted)
+        why = _ABSENT.get(step.status, "not_ended")
+        return Absent(why=why, producer=step.path)  # type: ignore[arg-type]
+
+    def _task(self) -> JsonObject:
+        state = self._state
+        return {
+            "id": state.id,
+            "plan": state.plan.name,
+            "created_at": rfc3339(state.created_at),
+            "status": state.status.value,
+        }
+
+
+def step_facts(step: StepState) -> JsonObject:
+    """A step as bindings and conditions may look at it."""
+    error = step.error.failure if step.error else None
+    duration = (step.ended_at - step.started_at) / 1000 if step.ended_at and step.started_at else None
+    return {
+        "status": step.status.value,
+        "error": None if error is None else {"code": error.code, "message": error.message},
+        "attempts": step.attempts,
+        "duration": duration,
+        "tool_used": step.tool_used,
+        "skipped_reason": step.skip_reason.value if step.skip_reason else None,
+    }
+
+
+def rfc3339(at: Instant) -> str:
+    """RFC 3339 in UTC with milliseconds."""
+    text = datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{at % 1000:03d}Z"

@@ -1,0 +1,61 @@
+"""JSON values, and values that are sealed: checked, measured and named by their content, once."""
+
+from typing import TypeAlias, Union
+
+from everstep.domain.ids import Digest
+
+JsonValue: TypeAlias = Union[bool, int, float, str, "list[JsonValue]", "dict[str, JsonValue]", None]
+JsonObject: TypeAlias = dict[str, "JsonValue"]
+
+INTEGER_MAX = 2**53
+DEPTH_MAX = 64
+INLINE_BYTES_MAX = 32 * 1024
+ARTIFACT_BYTES_MAX = 16 * 1024 * 1024
+
+
+class NotJson(ValueError):
+    """A value that cannot be kept: not strict JSON, or too large. Never repaired, never replaced."""
+
+    def __init__(self, pointer: str, reason: str) -> None:
+        super().__init__(f"{pointer}: {reason}" if pointer else reason)
+        self.pointer = pointer
+        self.reason = reason
+
+
+class Sealed:
+    """A strict JSON value with its canonical digest; made only by a Codec.
+
+    `raw` holds the canonical bytes between sealing and the commit that writes them; a sealed value read from the
+    journal has none. A value over the inline limit lives in an artifact: `by_reference` is true and `value` may
+    have to be fetched (`present` tells).
+    """
+
+    __slots__ = ("by_reference", "digest", "present", "raw", "size_bytes", "untrusted", "value")
+
+    def __init__(
+        self,
+        value: JsonValue,
+        digest: Digest,
+        size_bytes: int,
+        *,
+        raw: bytes | None = None,
+        untrusted: bool = False,
+        by_reference: bool = False,
+        present: bool = True,
+    ) -> None:
+        self.value = value
+        self.digest = digest
+        self.size_bytes = size_bytes
+        self.raw = raw
+        self.untrusted = untrusted
+        self.by_reference = by_reference
+        self.present = present
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sealed) and (self.digest, self.untrusted) == (other.digest, other.untrusted)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Sealed({self.digest[:15]}…, {self.size_bytes} B)"
