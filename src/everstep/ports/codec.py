@@ -1,0 +1,26 @@
+"""Codec: strict JSON in, sealed values out; JSON Schema checks."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from everstep.domain.values import JsonObject, JsonValue, Sealed
+
+Violation: TypeAlias = tuple[str, str]
+"""JSON Pointer and message."""
+Validator: TypeAlias = Callable[[JsonValue], Sequence[Violation]]
+
+
+class Codec(Protocol):
+    """Made once; pure."""
+
+    def seal(self, value: JsonValue, *, untrusted: bool = False) -> Sealed:
+        """Check, measure and name a value; raises NotJson."""
+
+    def fresh(self, sealed: Sealed) -> JsonValue:
+        """A copy of the recorded value, so that nobody can change what was sealed."""
+
+    def payload(self, value: JsonValue) -> bytes:
+        """Canonical bytes."""
+
+    def validator(self, schema: JsonObject) -> Validator:
+        """A check compiled once; never fetches a remote reference."""

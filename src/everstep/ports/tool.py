@@ -1,0 +1,232 @@
+"""Tools: what a step may call. The contract of an adapter, and what a tool author may say.
+
+Only `engine/invoke.py` calls `execute`, and only with an Intent in hand.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from everstep.domain.failure import EffectState, Failure
+from everstep.domain.ids import Instant, Millis, StepPath, TaskId
+from everstep.domain.outcome import Probe
+from everstep.domain.plan import Effect
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject, JsonValue
+
+Isolation: TypeAlias = Literal["inline", "thread"]
+
+
+@record
+class ToolSpec:
+    """What the engine knows of a tool. It knows none by name."""
+
+    name: str
+    version: str
+    title: str
+    description: str
+    input_schema: JsonObject
+    output_schema: JsonObject | None = None
+    effect: Effect = Effect.ONCE
+    isolation: Isolation = "inline"
+    timeout_ms: Millis | None = None
+    retries: int | None = None
+    trusted_output: bool = False
+    probeable: bool = False
+
+
+@record
+class Call:
+    """One call, as an adapter sees it: resolved arguments, the effect in force, the key."""
+
+    tool: str
+    arguments: JsonObject
+    effect: Effect = Effect.ONCE
+    idempotency_key: str = ""
+
+
+@record
+class Prior:
+    """A guess at the seconds a call takes, before there is history."""
+
+    p10_s: float
+    p50_s: float
+    p90_s: float
+    size_class: str = ""
+
+
+@record
+class Health:
+    """Can the tool be used?"""
+
+    status: Literal["healthy", "degraded", "unhealthy", "unknown"] = "unknown"
+    detail: str = ""
+    latency_s: float | None = None
+
+
+class Log(Protocol):
+    """Lines of one attempt; not journaled."""
+
+    def info(self, text: str, **fields: JsonValue) -> None:
+        """Worth knowing."""
+
+    def warning(self, text: str, **fields: JsonValue) -> None:
+        """Worth a look."""
+
+
+@runtime_checkable
+class Ctx(Protocol):
+    """What a running call may know and say."""
+
+    @property
+    def task_id(self) -> TaskId: ...
+    @property
+    def step_id(self) -> StepPath: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def owner(self) -> str: ...
+    @property
+    def workdir(self) -> Path: ...
+    @property
+    def idempotency_key(self) -> str: ...
+    @property
+    def answer(self) -> JsonValue: ...
+    @property
+    def deadline(self) -> datetime: ...
+    @property
+    def cancelled(self) -> bool: ...
+    @property
+    def log(self) -> Log: ...
+
+    def now(self) -> Instant:
+        """The engine's clock."""
+
+    def remaining(self) -> float:
+        """Seconds until the deadline."""
+
+    async def wait_cancelled(self) -> None:
+        """Returns when the call should end."""
+
+    def progress(self, fraction: float, text: str | None = None) -> None:
+        """Volatile: shown, never stored."""
+
+
+class ToolAdapter(Protocol):
+    """A family of tools. `everstep.ToolAdapter` gives safe defaults for all but `tools` and `execute`."""
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """What it serves; no I/O."""
+
+    async def execute(self, call: Call, ctx: Ctx) -> "JsonValue | Deferred":
+        """Once per attempt, after the durable intent."""
+
+    def validate(self, call: Call) -> Sequence[tuple[str, str]]:
+        """Problems beyond the schema, as (JSON Pointer, message); pure."""
+
+    def estimate(self, call: Call) -> Prior | None:
+        """A prior; pure."""
+
+    async def health(self) -> Health:
+        """No effect, at most 5 s."""
+
+    def classify(self, exc: Exception) -> Failure | None:
+        """What an exception of this family means; None: the shared table decides."""
+
+    async def probe(self, call: Call) -> Probe:
+        """Reads only: did this call happen?"""
+
+    def effect_of(self, call: Call) -> Effect | None:
+        """The effect of this very call; None: the spec's."""
+
+
+@record
+class Deferred:
+    """Returned by `execute`: a durable wait. The step completes with `output` at `until`; nothing is in flight."""
+
+    until: Instant
+    output: JsonValue
+
+
+class ToolError(Exception):
+    """What a tool author may say. Dies in `engine/classify.py`."""
+
+    category = "internal"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        what_to_do: str | None = None,
+        details: JsonObject | None = None,
+        effect_state: str = EffectState.NONE,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.what_to_do = what_to_do
+        self.details = details
+        self.effect_state = EffectState(effect_state)
+        self.retry_after: str | float | None = None
+
+
+class Transient(ToolError):
+    """Try again later."""
+
+    category = "transient"
+
+    def __init__(self, message: str, *, retry_after: str | float | None = None, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after = retry_after
+
+
+class Uncertain(ToolError):
+    """Nobody knows whether it happened."""
+
+    category = "transient"
+
+    def __init__(self, message: str, *, code: str | None = None, details: JsonObject | None = None) -> None:
+        super().__init__(message, code=code, details=details, effect_state=EffectState.UNKNOWN)
+
+
+class Misconfigured(ToolError):
+    """The arguments or the set-up are wrong."""
+
+    category = "configuration"
+
+
+class Denied(ToolError):
+    """Access is refused; `refresh` may renew the credential."""
+
+    category = "permission"
+
+    def __init__(
+        self, message: str, *, refresh: Callable[[], Awaitable[None]] | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message, code=code)
+        self.refresh = refresh
+
+
+class ResourceExceeded(ToolError):
+    """A limit was reached."""
+
+    category = "resource"
+
+    def __init__(self, message: str, *, limit: str, used: float, max: float, remote: bool = False) -> None:
+        super().__init__(message, code=f"limit_{limit}", details={"limit": limit, "used": used, "max": max})
+        self.remote = remote
+
+
+class Impossible(ToolError):
+    """Contradictory, or impossible for the current state."""
+
+    category = "logic"
+
+
+class NeedsInput(ToolError):
+    """Ask someone, then call again with `ctx.answer`."""
+
+    def __init__(self, question: str, schema: JsonObject | None = None) -> None:
+        super().__init__(question)
+        self.schema = schema
