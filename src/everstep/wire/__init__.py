@@ -1,0 +1,1 @@
+"""Domain facts as JSON and YAML, and back. Pure; versioned by addition; the home of msgspec."""

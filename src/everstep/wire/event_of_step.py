@@ -1,0 +1,234 @@
+"""The `data` of every event of a step, an attempt or a pause (interfaces, 5.7): written by `of`, read by `body`.
+
+The order of the fields is their order on the wire. What this version does not know is null.
+"""
+
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from everstep.domain import events as e
+from everstep.domain.failure import EffectState
+from everstep.domain.ids import Epoch, Instant, PauseId, StepPath, TaskId, WorkerId
+from everstep.domain.plan import Effect
+from everstep.wire.failure import Error, Retry, read_error, write_error
+from everstep.wire.pause import PauseData, read_pause, write_pause
+from everstep.wire.payload import Payload, maybe_read, maybe_write, read, write
+from everstep.wire.times import maybe_instant, maybe_text
+
+Ended = TypeVar("Ended", e.AttemptFailed, e.AttemptTimedOut, e.AttemptKilled, e.AttemptAbandoned)
+
+
+class StepStarted(Struct):
+    title: str
+    items: Payload | None
+
+    @classmethod
+    def of(cls, body: e.StepStarted) -> "StepStarted":
+        return cls(body.title, maybe_write(body.items))
+
+    def body(self) -> e.StepStarted:
+        return e.StepStarted(title=self.title, items=maybe_read(self.items))
+
+
+class WaitingOn(Struct):
+    """What a step waits for."""
+
+    kind: str
+    detail: str
+    until: str | None
+    ref: None = None
+
+
+class StepWaiting(Struct):
+    waiting_on: WaitingOn
+    output: Payload | None
+
+    @classmethod
+    def of(cls, body: e.StepWaiting) -> "StepWaiting":
+        return cls(WaitingOn(body.kind, body.detail, maybe_text(body.until)), maybe_write(body.output))
+
+    def body(self) -> e.StepWaiting:
+        on = self.waiting_on
+        return e.StepWaiting(
+            kind=on.kind, detail=on.detail, until=maybe_instant(on.until), output=maybe_read(self.output)
+        )
+
+
+class AttemptStarted(Struct):
+    attempt: int
+    epoch: Epoch
+    worker: WorkerId
+    tool: str
+    tool_version: str
+    effect: Effect
+    idempotency_key: str
+    input: Payload
+    coerced: tuple[str, ...] = ()
+    approval: None = None
+    degraded: None = None
+
+    @classmethod
+    def of(cls, body: e.AttemptStarted) -> "AttemptStarted":
+        return cls(
+            body.attempt,
+            body.epoch,
+            body.worker,
+            body.tool,
+            body.tool_version,
+            body.effect,
+            body.idempotency_key,
+            write(body.input),
+            body.coerced,
+        )
+
+    def body(self) -> e.AttemptStarted:
+        return e.AttemptStarted(
+            attempt=self.attempt,
+            epoch=self.epoch,
+            worker=self.worker,
+            tool=self.tool,
+            tool_version=self.tool_version,
+            effect=self.effect,
+            idempotency_key=self.idempotency_key,
+            input=read(self.input),
+            coerced=self.coerced,
+        )
+
+
+class AttemptEnded(Struct, kw_only=True):
+    """Common shape of the four ways an attempt ends without success."""
+
+    attempt: int
+    error: Error
+    effect_state: EffectState
+    called: bool
+    usage: None = None
+    duration_s: float
+
+    @classmethod
+    def of(cls, body: e.AttemptEnded, step: StepPath | None) -> "AttemptEnded":
+        return cls(
+            attempt=body.attempt,
+            error=write_error(body.error, step),
+            effect_state=body.effect_state,
+            called=body.called,
+            duration_s=body.duration_s,
+        )
+
+    def body(self, means: type[Ended]) -> Ended:
+        return means(
+            attempt=self.attempt,
+            error=read_error(self.error),
+            effect_state=self.effect_state,
+            called=self.called,
+            duration_s=self.duration_s,
+        )
+
+
+class StepRetryScheduled(Struct):
+    attempt: int
+    error: Error
+    retry: Retry | None
+    new_key: bool
+    counted: bool
+    degraded: None = None
+
+    @classmethod
+    def of(cls, body: e.StepRetryScheduled, step: StepPath | None) -> "StepRetryScheduled":
+        error = write_error(body.error, step)
+        return cls(body.attempt, error, error.retry, body.new_key, body.counted)
+
+    def body(self) -> e.StepRetryScheduled:
+        return e.StepRetryScheduled(
+            attempt=self.attempt, error=read_error(self.error), new_key=self.new_key, counted=self.counted
+        )
+
+
+class Usage(Struct):
+    """What a call used."""
+
+    wall_s: float
+
+
+class StepCompleted(Struct, kw_only=True):
+    attempt: int | None
+    output: Payload
+    summary: str | None
+    via: str
+    tool_used: str | None
+    degraded: None = None
+    cached: None = None
+    usage: Usage
+    duration_s: float
+
+    @classmethod
+    def of(cls, body: e.StepCompleted) -> "StepCompleted":
+        return cls(
+            attempt=body.attempt,
+            output=write(body.output),
+            summary=body.summary,
+            via=body.via,
+            tool_used=body.tool_used,
+            usage=Usage(body.wall_s),
+            duration_s=body.duration_s,
+        )
+
+    def body(self) -> e.StepCompleted:
+        return e.StepCompleted(
+            attempt=self.attempt,
+            output=read(self.output),
+            summary=self.summary,
+            via=self.via,
+            tool_used=self.tool_used,
+            duration_s=self.duration_s,
+            wall_s=self.usage.wall_s,
+        )
+
+
+class StepFailed(Struct):
+    attempt: int | None
+    error: Error
+    duration_s: float
+
+    @classmethod
+    def of(cls, body: e.StepFailed, step: StepPath | None) -> "StepFailed":
+        return cls(body.attempt, write_error(body.error, step, final=True), body.duration_s)
+
+    def body(self) -> e.StepFailed:
+        return e.StepFailed(attempt=self.attempt, error=read_error(self.error), duration_s=self.duration_s)
+
+
+def pause_opened_of(body: e.PauseOpened, task: TaskId, at: Instant) -> PauseData:
+    """The event carries the Pause itself."""
+    return write_pause(body.pause, task, at)
+
+
+def pause_opened(data: PauseData) -> e.PauseOpened:
+    """The event again."""
+    return e.PauseOpened(pause=read_pause(data))
+
+
+class PauseAnswered(Struct):
+    pause: PauseId
+    answer: str
+    arguments: dict[str, Any] | None  # any JSON: msgspec has no recursive type for it
+    output: Payload | None
+    value: Any
+    note: str | None
+    digest: None = None
+    diff: None = None
+
+    @classmethod
+    def of(cls, body: e.PauseAnswered) -> "PauseAnswered":
+        return cls(body.pause, body.answer, body.arguments, maybe_write(body.output), body.value, body.note)
+
+    def body(self) -> e.PauseAnswered:
+        return e.PauseAnswered(
+            pause=self.pause,
+            answer=self.answer,
+            note=self.note,
+            arguments=self.arguments,
+            output=maybe_read(self.output),
+            value=self.value,
+        )

@@ -1,0 +1,180 @@
+"""The `data` of every event of a task as a whole (interfaces, 5.7): written by `of`, read by `body`.
+
+The order of the fields is their order on the wire. What this version does not know is null.
+"""
+
+from msgspec import Raw, Struct, field
+
+from everstep.domain import events as e
+from everstep.domain.ids import Digest, Epoch, PauseId, StepPath, WorkerId
+from everstep.domain.pauses import PauseType
+from everstep.domain.plan import PlanSpec
+from everstep.domain.states import TaskStatus
+from everstep.wire.failure import Error, IssueData, read_error, read_issues, write_error, write_issues
+from everstep.wire.payload import Payload, read, write
+from everstep.wire.times import maybe_instant, maybe_text
+
+
+class TaskCreated(Struct, kw_only=True):
+    plan: Raw
+    """The plan as `wire/plan` spells it, or a Payload that refers to it."""
+    plan_digest: Digest
+    trusted: bool
+    key: str | None
+    title: str
+    inputs: Payload
+    labels: dict[str, str]
+    priority: int
+    limits: None = None
+    deadline: None = None
+    pause_timeout: None = None
+    pause_after: str | None
+    continue_by: None = None
+    unannounced: None = None
+    workspace: str
+    parent: None = None
+
+    @classmethod
+    def of(cls, body: e.TaskCreated, plan: Raw) -> "TaskCreated":
+        return cls(
+            plan=plan,
+            plan_digest=body.plan_digest,
+            trusted=body.trusted,
+            key=body.key,
+            title=body.title,
+            inputs=write(body.inputs),
+            labels=body.labels,
+            priority=body.priority,
+            pause_after=body.pause_after,
+            workspace=body.workspace,
+        )
+
+    def body(self, plan: PlanSpec) -> e.TaskCreated:
+        return e.TaskCreated(
+            plan=plan,
+            plan_digest=self.plan_digest,
+            trusted=self.trusted,
+            key=self.key,
+            title=self.title,
+            inputs=read(self.inputs),
+            labels=self.labels,
+            priority=self.priority,
+            workspace=self.workspace,
+            pause_after=self.pause_after,
+        )
+
+
+class TaskStarted(Struct):
+    from_status: TaskStatus = field(name="from")
+    worker: WorkerId
+    epoch: Epoch
+
+    @classmethod
+    def of(cls, body: e.TaskStarted) -> "TaskStarted":
+        return cls(body.from_status, body.worker, body.epoch)
+
+    def body(self) -> e.TaskStarted:
+        return e.TaskStarted(from_status=self.from_status, worker=self.worker, epoch=self.epoch)
+
+
+class TaskPaused(Struct):
+    pause: PauseId
+    type: PauseType
+
+    @classmethod
+    def of(cls, body: e.TaskPaused) -> "TaskPaused":
+        return cls(body.pause, body.reason_type)
+
+    def body(self) -> e.TaskPaused:
+        return e.TaskPaused(pause=self.pause, reason_type=self.type)
+
+
+class TaskRecovered(Struct):
+    from_status: TaskStatus = field(name="from")
+    reason: str
+    worker: WorkerId | None
+    epoch: Epoch
+    last_heartbeat_at: str | None
+    threshold_s: float
+    recoveries: int
+    steps: tuple[e.RecoveredStep, ...]
+
+    @classmethod
+    def of(cls, body: e.TaskRecovered) -> "TaskRecovered":
+        return cls(
+            from_status=body.from_status,
+            reason=body.reason,
+            worker=body.worker,
+            epoch=body.epoch,
+            last_heartbeat_at=maybe_text(body.last_heartbeat_at),
+            threshold_s=body.threshold_s,
+            recoveries=body.recoveries,
+            steps=body.steps,
+        )
+
+    def body(self) -> e.TaskRecovered:
+        return e.TaskRecovered(
+            from_status=self.from_status,
+            reason=self.reason,
+            worker=self.worker,
+            epoch=self.epoch,
+            last_heartbeat_at=maybe_instant(self.last_heartbeat_at),
+            threshold_s=self.threshold_s,
+            recoveries=self.recoveries,
+            steps=self.steps,
+        )
+
+
+class TaskCancelled(Struct):
+    reason: str
+    skipped: tuple[StepPath, ...]
+    issues: tuple[IssueData, ...]
+
+    @classmethod
+    def of(cls, body: e.TaskCancelled) -> "TaskCancelled":
+        return cls(body.reason, body.skipped, write_issues(body.issues))
+
+    def body(self) -> e.TaskCancelled:
+        return e.TaskCancelled(reason=self.reason, skipped=self.skipped, issues=read_issues(self.issues))
+
+
+class TaskCompleted(Struct):
+    outcome: str
+    outputs: Payload
+    issues: tuple[IssueData, ...]
+    duration_s: float
+    work_s: float
+
+    @classmethod
+    def of(cls, body: e.TaskCompleted) -> "TaskCompleted":
+        return cls(body.outcome, write(body.outputs), write_issues(body.issues), body.duration_s, body.work_s)
+
+    def body(self) -> e.TaskCompleted:
+        return e.TaskCompleted(
+            outcome=self.outcome,
+            outputs=read(self.outputs),
+            issues=read_issues(self.issues),
+            duration_s=self.duration_s,
+            work_s=self.work_s,
+        )
+
+
+class TaskFailed(Struct):
+    error: Error
+    skipped: tuple[StepPath, ...]
+    issues: tuple[IssueData, ...]
+    duration_s: float
+    work_s: float
+
+    @classmethod
+    def of(cls, body: e.TaskFailed, step: StepPath | None) -> "TaskFailed":
+        return cls(write_error(body.error, step), body.skipped, write_issues(body.issues), body.duration_s, body.work_s)
+
+    def body(self) -> e.TaskFailed:
+        return e.TaskFailed(
+            error=read_error(self.error),
+            skipped=self.skipped,
+            duration_s=self.duration_s,
+            work_s=self.work_s,
+            issues=read_issues(self.issues),
+        )

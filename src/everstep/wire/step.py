@@ -1,0 +1,166 @@
+"""Steps and attempts as their objects (interfaces, 5.3), and sealed values as plain JSON (5.1).
+
+Every object carries every field; what this version cannot know is null. What the state does not keep comes in as
+`History`; without one, what only a journal tells is null too.
+"""
+
+from typing import Final, cast
+
+from msgspec import to_builtins
+
+from everstep.domain.attempts import Attempt, History
+from everstep.domain.decide import spec_of
+from everstep.domain.explain import WaitingOn, explain_step
+from everstep.domain.ids import Instant, StepPath
+from everstep.domain.progress import item_counts, step_fraction
+from everstep.domain.task import StepState, TaskState
+from everstep.domain.titles import bound_from, step_title
+from everstep.domain.values import JsonObject, JsonValue, Sealed
+from everstep.wire.failure import error_json
+from everstep.wire.pause import write_pause
+from everstep.wire.payload import write
+from everstep.wire.times import maybe_text, to_text
+
+_NOT_MEASURED: Final[JsonObject] = {
+    "cpu_s": None,
+    "memory_peak_bytes": None,
+    "bytes_in": None,
+    "bytes_out": None,
+    "files_open": None,
+    "cost": 0,
+    "tokens_in": None,
+    "tokens_out": None,
+    "counts": {},
+}
+_SUGGESTED: Final = frozenset({"retry", "skip", "cancel"})
+"""Answers that need nothing more, so that their request does what its label says."""
+
+
+def payload_json(sealed: Sealed | None) -> JsonObject | None:
+    """A sealed value: itself, or a reference to where it is kept."""
+    if sealed is None:
+        return None
+    if sealed.by_reference:
+        return cast("JsonObject", to_builtins(write(sealed)))
+    return {
+        "value": sealed.value,
+        "digest": sealed.digest,
+        "bytes": sealed.size_bytes,
+        "untrusted": sealed.untrusted,
+    }
+
+
+def waiting_json(on: WaitingOn | None) -> JsonObject | None:
+    """What something waits for."""
+    if on is None:
+        return None
+    return {"kind": on.kind, "detail": on.detail, "until": maybe_text(on.until), "ref": on.ref}
+
+
+def attempt_json(attempt: Attempt) -> JsonObject:
+    """One try of a step."""
+    return {
+        "step": attempt.step,
+        "number": attempt.number,
+        "status": attempt.status.value,
+        "generation": attempt.generation,
+        "epoch": attempt.epoch,
+        "worker": attempt.worker,
+        "tool": attempt.tool,
+        "tool_version": attempt.tool_version,
+        "idempotency_key": attempt.idempotency_key,
+        "input": payload_json(attempt.input),
+        "approval": None,
+        "degraded": None,
+        "error": None if attempt.error is None else error_json(attempt.error, attempt.step),
+        "effect_state": None if attempt.effect_state is None else attempt.effect_state.value,
+        "usage": None if attempt.wall_s is None else {"wall_s": attempt.wall_s, **_NOT_MEASURED},
+        "containment": None,
+        "started_at": to_text(attempt.started_at),
+        "ended_at": maybe_text(attempt.ended_at),
+        "duration_s": duration_s(attempt.started_at, attempt.ended_at),
+    }
+
+
+def step_json(state: TaskState, path: StepPath, history: History | None = None, *, payloads: bool = True) -> JsonObject:
+    """One step, or one item of it; `payloads`: with its values and attempts, as when somebody looks at it alone."""
+    step, spec = state.steps[path], spec_of(state, path)
+    last = history.last(path) if history is not None else None
+    opened = history.opened if history is not None else None
+    attempts = history.attempts.get(path, []) if history is not None and payloads else []
+    source = last or step.attempt
+    counts = item_counts(state, step)
+    return {
+        "id": path,
+        "title": step_title(state, path),
+        "tool": spec.tool,
+        "tool_used": step.tool_used or (source.tool if source else None),
+        "tool_version": source.tool_version if source else None,
+        "effect": _word(step.last_effect or spec.effect),
+        "status": step.status.value,
+        "phase": _word(step.phase),
+        "on_error": state.plan.on_error(spec).value,
+        "needs": None if spec.needs is None else list(spec.needs),
+        "skip": _skip(step),
+        "fraction": round(step_fraction(step), 4),
+        "retry": {
+            "count": step.retries,
+            "max": _retries_max(state, step),
+            "next_at": maybe_text(step.retry_at),
+        },
+        "waiting_on": waiting_json(explain_step(state, step, opened).waiting_on),
+        "input": payload_json(source.input) if source and payloads else None,
+        "bound_from": bound_from(spec),
+        "output": payload_json(step.output) if payloads else None,
+        "summary": history.summaries.get(path) if history is not None else None,
+        "via": step.via,
+        "degraded": None,
+        "cached": None,
+        "counts": None if counts is None else {**counts},
+        "error": _error(state, step),
+        "estimate": None,
+        "attempts": [attempt_json(attempt) for attempt in attempts],
+        "pause": step.pause,
+        "started_at": maybe_text(step.started_at),
+        "ended_at": maybe_text(step.ended_at),
+        "duration_s": duration_s(step.started_at, step.ended_at),
+    }
+
+
+def duration_s(started_at: Instant | None, ended_at: Instant | None) -> float | None:
+    """Seconds between two instants, if both are known."""
+    return None if started_at is None or ended_at is None else (ended_at - started_at) / 1000
+
+
+def _word(value: str | None) -> JsonValue:
+    return None if value is None else str(value)
+
+
+def _skip(step: StepState) -> JsonObject | None:
+    if step.skip_reason is None:
+        return None
+    return {"reason": step.skip_reason.value, "upstream": step.upstream}
+
+
+def _retries_max(state: TaskState, step: StepState) -> int | None:
+    """As the plan says, or as the last failure was told; tool and settings are not known here."""
+    if step.error is not None:
+        return step.error.retries_max
+    said = (spec_of(state, step.path).retry, state.plan.defaults.retry)
+    return next((retry.times for retry in said if retry is not None and retry.times is not None), None)
+
+
+def _error(state: TaskState, step: StepState) -> JsonObject | None:
+    """The step's failure, with requests that can be sent as they are."""
+    if step.error is None:
+        return None
+    error = error_json(step.error, step.path)
+    pause = state.pauses.get(step.pause) if step.pause is not None else None
+    if pause is not None:
+        allowed = write_pause(pause, state.id, state.updated_at).answers
+        error["suggestions"] = [
+            {"action": given.answer, "label": given.label, "request": cast("JsonValue", to_builtins(given.request))}
+            for given in allowed
+            if given.answer in _SUGGESTED
+        ]
+    return error
