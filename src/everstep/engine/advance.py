@@ -1,0 +1,33 @@
+"""One look at a state: what follows without a call, and which calls could start."""
+
+from everstep.domain.ids import Instant
+from everstep.domain.states import HELD, TaskStatus
+from everstep.domain.task import TaskState
+from everstep.engine import finish
+from everstep.engine.kit import Kit
+from everstep.engine.lap import Lap
+from everstep.engine.ready import start_steps
+
+
+def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
+    """Everything that follows from a state now. The state is changed by what the lap says."""
+    lap = Lap(state, kit, at)
+    if state.status not in HELD:
+        return lap
+    if state.status is TaskStatus.CANCELLING:
+        finish.cancel(lap)
+        return lap
+    if state.status is TaskStatus.RUNNING and not state.held_back:
+        finish.end_waits(lap)
+        finish.meet_goal(lap)
+    if state.failing is not None:
+        finish.fail(lap)
+        return lap
+    if state.status is TaskStatus.RUNNING and not state.held_back:
+        finish.pause_after(lap)
+    if state.status is TaskStatus.PAUSING or state.held_back:
+        finish.stand_still(lap)
+    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing:
+        start_steps(lap)
+        finish.rest(lap)
+    return lap

@@ -1,0 +1,72 @@
+"""Tools by name, each with its validators compiled once."""
+
+from collections.abc import Iterable, Sequence
+
+from everstep.domain.errors import SettingsError
+from everstep.domain.plan import Effect, StepSpec
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+from everstep.ports.codec import Codec, Validator
+from everstep.ports.tool import Call, ToolAdapter, ToolSpec
+
+
+@record
+class Entry:
+    """A tool, who serves it, and how its values are checked."""
+
+    spec: ToolSpec
+    adapter: ToolAdapter
+    check_input: Validator
+    check_output: Validator | None
+    required: frozenset[str]
+
+    def missing(self, arguments: JsonObject) -> tuple[str, ...]:
+        """All required arguments that are not there."""
+        return tuple(sorted(self.required - arguments.keys()))
+
+    def problems(self, call: Call) -> Sequence[tuple[str, str]]:
+        """What is wrong with resolved arguments: by the schema, then by the adapter."""
+        return self.check_input(call.arguments) or self.adapter.validate(call)
+
+    def effect_of(self, call: Call, step: StepSpec) -> Effect:
+        """The more careful of what the tool says of this call and what the plan says."""
+        declared = self.adapter.effect_of(call) or self.spec.effect
+        if step.effect is not None and step.effect.care > declared.care:
+            return step.effect
+        return declared
+
+
+class Catalog:
+    """What this engine can call."""
+
+    def __init__(self, adapters: Iterable[ToolAdapter], codec: Codec) -> None:
+        self._entries: dict[str, Entry] = {}
+        for adapter in adapters:
+            for spec in adapter.tools():
+                self._add(spec, adapter, codec)
+
+    def _add(self, spec: ToolSpec, adapter: ToolAdapter, codec: Codec) -> None:
+        if spec.name in self._entries:
+            raise SettingsError(f"two tools are called '{spec.name}'", what_to_do="rename or remove one of them")
+        required = spec.input_schema.get("required") or []
+        assert isinstance(required, list)
+        self._entries[spec.name] = Entry(
+            spec=spec,
+            adapter=adapter,
+            check_input=codec.validator(spec.input_schema),
+            check_output=None if spec.output_schema is None else codec.validator(spec.output_schema),
+            required=frozenset(str(name) for name in required),
+        )
+
+    def find(self, name: str) -> Entry | None:
+        """The tool of that name, if it is installed here."""
+        return self._entries.get(name)
+
+    def get(self, name: str | None) -> Entry:
+        """The tool of that name. A task is only walked where all its tools are, so a miss is our bug."""
+        assert name is not None
+        return self._entries[name]
+
+    def entries(self) -> Sequence[Entry]:
+        """All tools, by name."""
+        return [self._entries[name] for name in sorted(self._entries)]

@@ -1,0 +1,187 @@
+"""Decision and proposals into one guarded write. The only caller of `commit_steps`; no other room ends a step."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from everstep.domain.decide import Ended, decide
+from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
+from everstep.domain.events import AttemptStarted, Draft, StepCompleted, StepStarted, StepWaiting, TaskCompleted
+from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.fold import apply
+from everstep.domain.ids import Digest, Instant, StepPath
+from everstep.domain.outcome import Failed
+from everstep.domain.states import HELD
+from everstep.domain.task import Intent, Lease, StepCommit, TaskState, row_of
+from everstep.domain.values import JsonValue, Sealed
+from everstep.engine.advance import advance
+from everstep.engine.kit import Kit
+from everstep.engine.lap import Lap
+from everstep.ports.store import Committed, Stale
+
+STORE_WAIT_MS: Final = 500
+
+
+class HeldTask:
+    """A task this engine holds the lease of, and what it believes of it."""
+
+    __slots__ = ("due_at", "lease", "payloads", "state")
+
+    def __init__(self, lease: Lease, state: TaskState) -> None:
+        self.lease = lease
+        self.state = state
+        self.due_at: Instant | None = None
+        self.payloads: dict[Digest, JsonValue] = {}
+        """Values that live in artifacts and were needed here."""
+
+
+_NEVER_CALLED: Final = Failed(
+    failure=Failure(
+        code="not_called",
+        category=Category.TRANSIENT,
+        message="the intent was written down, but the call was never made",
+        what_to_do="nothing: it is made now",
+        effect_state=EffectState.NONE,
+    ),
+    ended="abandoned",
+    called=False,
+)
+
+
+async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepPath], kit: Kit) -> Sequence[Intent]:
+    """Outcomes in, next intents out: one commit.
+
+    A command came between, or the store was away for a while: look again. The outcomes are kept; an intent that
+    turns out to be durable without a call of ours was never acted on.
+    """
+    while True:
+        at = kit.clock.now()
+        lap, drafts = _decide(held, ended, at, kit)
+        if lap.needs:
+            await fetch(held, lap.needs, kit)
+            continue
+        held.due_at = lap.due_at
+        if not drafts and not lap.proposals:
+            return ()
+        try:
+            result = await _commit(held, drafts, lap, kit)
+        except (Unavailable, StoreFull) as trouble:
+            kit.sink.trouble("the store does not take the commit", trouble, task=held.lease.task)
+            await _wait_for_store(held, kit)
+            settled = {*calls, *(one.path for one in ended)}
+            forgotten = [path for path in held.state.in_flight if path not in settled]
+            ended = [*ended, *(Ended(path=path, outcome=_NEVER_CALLED, retry=kit.limits.retry) for path in forgotten)]
+            continue
+        if isinstance(result, Committed):
+            return _granted(held, result, at)
+        if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
+            raise LeaseLost(f"task {held.lease.task} is no longer ours")
+        await reload(held, kit)
+
+
+def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tuple[Lap, list[Draft]]:
+    """What the ends mean, then what follows; both applied to the state we hold."""
+    drafts: list[Draft] = []
+    for one in ended:
+        for draft in decide(held.state, one, at):
+            drafts.append(draft)
+            apply(held.state, draft.body, draft.step, at)
+    lap = advance(held.state, kit, at)
+    drafts.extend(lap.drafts)
+    return lap, drafts
+
+
+async def _wait_for_store(held: HeldTask, kit: Kit) -> None:
+    """Until the state can be read again; the store itself reopens with a backoff of its own."""
+    while True:
+        await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
+        try:
+            return await reload(held, kit)
+        except (Unavailable, StoreFull):
+            continue
+
+
+async def _commit(held: HeldTask, drafts: list[Draft], lap: Lap, kit: Kit) -> Committed | Stale:
+    state = held.state
+    payloads = _payloads(drafts, lap)
+    if payloads:
+        await kit.store.put_payloads(payloads)
+    unit = StepCommit(
+        lease=held.lease,
+        last_seq=state.seq,
+        generation=state.generation,
+        at=lap.at,
+        drafts=tuple(drafts),
+        proposals=tuple(lap.proposals),
+        row=row_of(state, lap.due_at),
+        release=state.status not in HELD,
+    )
+    (result,) = await kit.store.commit_steps((unit,))
+    if isinstance(result, Committed):
+        kit.feed.publish(result.events)
+    return result
+
+
+def _granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
+    for intent in done.intents:
+        body = AttemptStarted(
+            attempt=intent.attempt,
+            epoch=intent.epoch,
+            worker=held.lease.worker,
+            tool=intent.tool,
+            tool_version=intent.tool_version,
+            effect=intent.effect,
+            idempotency_key=intent.idempotency_key,
+            input=intent.input,
+        )
+        apply(held.state, body, intent.step, at)
+    held.state.seq = done.last_seq
+    return done.intents
+
+
+async def reload(held: HeldTask, kit: Kit) -> None:
+    """Read the state again; what was applied but not committed is gone with the old one."""
+    (state,) = await kit.store.load_tasks((held.lease.task,))
+    if state is None or (state.epoch, state.worker) != (held.lease.epoch, held.lease.worker):
+        raise LeaseLost(f"task {held.lease.task} is no longer ours")
+    held.state = state
+    for sealed in _references(state):
+        if not sealed.present and sealed.digest in held.payloads:
+            sealed.value = held.payloads[sealed.digest]
+            sealed.present = True
+
+
+async def fetch(held: HeldTask, digests: Collection[Digest], kit: Kit) -> None:
+    """Bring values that live in artifacts into the state, which is read again: the lap that asked is void."""
+    wanted = sorted(digests)
+    held.payloads.update(zip(wanted, await kit.store.get_payloads(wanted), strict=True))
+    await reload(held, kit)
+
+
+def _references(state: TaskState) -> Iterator[Sealed]:
+    yield state.inputs
+    for attempt in state.open.values():
+        yield attempt.input
+    for step in state.steps.values():
+        if step.output is not None:
+            yield step.output
+        if step.items is not None:
+            yield step.items
+
+
+_PAYLOAD_OF: Final = {
+    StepCompleted: "output",
+    StepStarted: "items",
+    StepWaiting: "output",
+    TaskCompleted: "outputs",
+}
+
+
+def _payloads(drafts: Sequence[Draft], lap: Lap) -> list[tuple[Digest, bytes]]:
+    """What must be kept by content before the commit that refers to it."""
+    sealed: list[Sealed] = [proposal.input for proposal in lap.proposals]
+    for draft in drafts:
+        name = _PAYLOAD_OF.get(type(draft.body))
+        value = getattr(draft.body, name) if name is not None else None
+        if value is not None:
+            sealed.append(value)
+    return [(one.digest, one.raw) for one in sealed if one.by_reference and one.raw is not None]

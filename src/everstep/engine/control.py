@@ -1,0 +1,137 @@
+"""Commands from outside the lease: pause, resume, cancel, answer. Each one guarded write, then a nudge."""
+
+from collections.abc import Callable
+
+from everstep.domain.commands import Answer, Drafts, answer_pause, cancel_task, pause_task, resume_task
+from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
+from everstep.domain.events import Actor
+from everstep.domain.fold import apply
+from everstep.domain.ids import PauseId, TaskId
+from everstep.domain.pauses import InputRequired, Pause
+from everstep.domain.record import record
+from everstep.domain.task import Command, TaskState, row_of
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.engine.kit import Kit
+from everstep.ports.store import Committed, PauseFilter
+
+TRIES = 20
+"""A command that loses this many races in a row says so instead of going on for ever."""
+
+
+async def load(task: TaskId, owner: str, kit: Kit) -> TaskState:
+    """A task of this owner; another owner's is not found."""
+    (state,) = await kit.store.load_tasks((task,))
+    if state is None or state.owner != owner:
+        raise NotFound(f"no task {task}")
+    return state
+
+
+async def _command(
+    task: TaskId, owner: str, actor: Actor, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
+) -> TaskState:
+    for _ in range(TRIES):
+        state = await load(task, owner, kit)
+        drafts, pause = decide(state)
+        if not drafts:
+            return state
+        status, generation, last_seq, at = state.status, state.generation, state.seq, kit.clock.now()
+        for draft in drafts:
+            apply(state, draft.body, draft.step, at)
+        command = Command(
+            task=task,
+            status=status,
+            generation=generation,
+            pause=pause,
+            actor=actor,
+            at=at,
+            drafts=drafts,
+            row=row_of(state),
+            last_seq=last_seq,
+        )
+        kit.fault("command.decide.after")
+        (result,) = await kit.store.commit_commands((command,))
+        if isinstance(result, Committed):
+            kit.feed.publish(result.events)
+            return await load(task, owner, kit)
+    raise Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
+
+
+async def pause(task: TaskId, owner: str, actor: Actor, note: str | None, kit: Kit) -> TaskState:
+    """Graceful: takes effect at the next safe point; asking twice is asking once."""
+    pause_id = PauseId(kit.entropy.new_id("p"))
+    return await _command(task, owner, actor, kit, lambda state: (pause_task(state, actor, note, pause_id), None))
+
+
+async def resume(task: TaskId, owner: str, actor: Actor, note: str | None, kit: Kit) -> TaskState:
+    """Lift the pause someone asked for."""
+    return await _command(task, owner, actor, kit, lambda state: (resume_task(state, note), None))
+
+
+async def cancel(task: TaskId, owner: str, actor: Actor, note: str | None, kit: Kit) -> TaskState:
+    """End on request."""
+    return await _command(task, owner, actor, kit, lambda state: (cancel_task(state, note), None))
+
+
+@record
+class Reply:
+    """An answer as it comes in, unchecked."""
+
+    answer: str
+    note: str | None = None
+    arguments: JsonObject | None = None
+    output: JsonValue = None
+    value: JsonValue = None
+
+
+async def answer(pause_id: PauseId, owner: str, actor: Actor, reply: Reply, kit: Kit) -> TaskState:
+    """One answer wins; a later one learns that."""
+    kept = await kit.store.list_pauses(PauseFilter(owner=owner, id=pause_id, status=None))
+    if not kept:
+        raise NotFound(f"no pause {pause_id}", what_to_do="list what waits for someone: everstep inbox")
+
+    def decide(state: TaskState) -> tuple[Drafts, PauseId | None]:
+        pause = state.pauses.get(pause_id)
+        if pause is None:
+            raise Conflict(
+                f"{pause_id} is no longer open", code="already_answered", what_to_do=f"everstep show {state.id}"
+            )
+        return answer_pause(state, pause, _checked(state, pause, reply, kit)), pause_id
+
+    return await _command(kept[0].task, owner, actor, kit, decide)
+
+
+_NEEDS_OUTPUT = frozenset({"happened", "supply_output"})
+_NEEDS_ARGUMENTS = frozenset({"supply_arguments", "retry_with"})
+
+
+def _checked(state: TaskState, pause: Pause, reply: Reply, kit: Kit) -> Answer:
+    """Values must fit what they stand for, or the pause stays open."""
+    if reply.answer in _NEEDS_ARGUMENTS and not reply.arguments:
+        raise Validation(
+            f"'{reply.answer}' needs arguments", code="answer_invalid", what_to_do="--set NAME=VALUE for each"
+        )
+    output = None
+    if reply.answer in _NEEDS_OUTPUT:
+        assert pause.step is not None
+        _fits(_output_schema(state, pause, kit), reply.output, kit)
+        output = kit.codec.seal(reply.output, untrusted=True)
+    if reply.answer == "answer" and isinstance(pause.reason, InputRequired):
+        schema = pause.reason.schema
+        _fits(schema if isinstance(schema, dict) else None, reply.value, kit)
+    return Answer(answer=reply.answer, note=reply.note, arguments=reply.arguments, output=output, value=reply.value)
+
+
+def _output_schema(state: TaskState, pause: Pause, kit: Kit) -> JsonObject | None:
+    assert pause.step is not None
+    tool = state.specs[pause.step.partition("[")[0]].tool
+    entry = kit.catalog.find(tool or "")
+    return None if entry is None else entry.spec.output_schema
+
+
+def _fits(schema: JsonObject | None, value: JsonValue, kit: Kit) -> None:
+    if schema is None:
+        return
+    violations = kit.codec.validator(schema)(value)
+    if violations:
+        text = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in violations)
+        raise Validation(f"the answer does not fit: {text}", code="answer_invalid", what_to_do="correct the value")

@@ -1,0 +1,98 @@
+"""After the commit: sealed events to bounded queues, by seq. Carries envelopes it cannot read.
+
+A subscriber joins first, then reads the journal up to the head it finds, then drops what it has already seen. So it
+gets every event once, in order; a queue that overflows says so and is closed, and its reader goes back to the
+journal. The feed is a hint about what is durable, never the truth.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+
+from everstep.domain.ids import TaskId
+from everstep.ports.store import Journaled
+
+QUEUE_MAX = 1000
+
+
+class Subscription:
+    """One reader's queue. `overflowed` means: read the journal again from your last seq."""
+
+    __slots__ = ("_feed", "_items", "_types", "_wake", "closed", "overflowed", "task")
+
+    def __init__(self, feed: "Feed", task: TaskId | None, types: frozenset[str] | None) -> None:
+        self._feed = feed
+        self._items: deque[Journaled] = deque()
+        self._types = types
+        self._wake = asyncio.Event()
+        self.task = task
+        self.overflowed = False
+        self.closed = False
+
+    def push(self, event: Journaled) -> None:
+        """Called by the feed, after the commit."""
+        if self._types is not None and event.type not in self._types:
+            return
+        if len(self._items) >= QUEUE_MAX:
+            self.overflowed = True
+            self._items.clear()
+        if not self.overflowed:
+            self._items.append(event)
+        self._wake.set()
+
+    def close(self) -> None:
+        """No more events: the engine stops, or the reader leaves."""
+        self.closed = True
+        self._feed.leave(self)
+        self._wake.set()
+
+    async def wait(self) -> list[Journaled]:
+        """What has come since the last call; empty when it overflowed or closed."""
+        while not self._items and not self.overflowed and not self.closed:
+            self._wake.clear()
+            await self._wake.wait()
+        taken = list(self._items)
+        self._items.clear()
+        return taken
+
+    def caught_up(self) -> None:
+        """The reader has read the journal again."""
+        self.overflowed = False
+
+
+class Feed:
+    """Who listens to what. One per engine, used on its loop only."""
+
+    def __init__(self) -> None:
+        self._by_task: dict[TaskId, list[Subscription]] = {}
+        self._all: list[Subscription] = []
+
+    def join(self, task: TaskId | None, types: frozenset[str] | None = None) -> Subscription:
+        """Listen to one task, or to all; to these types of events, or to every one."""
+        subscription = Subscription(self, task, types)
+        if task is None:
+            self._all.append(subscription)
+        else:
+            self._by_task.setdefault(task, []).append(subscription)
+        return subscription
+
+    def leave(self, subscription: Subscription) -> None:
+        """Stop listening; leaving twice is harmless."""
+        listeners = self._all if subscription.task is None else self._by_task.get(subscription.task, [])
+        if subscription in listeners:
+            listeners.remove(subscription)
+        if subscription.task is not None and not listeners:
+            self._by_task.pop(subscription.task, None)
+
+    def publish(self, events: Iterable[Journaled]) -> None:
+        """Tell, after the commit only."""
+        if not self._by_task and not self._all:
+            return
+        for event in events:
+            for subscription in (*self._by_task.get(event.task, ()), *self._all):
+                subscription.push(event)
+
+    def close(self) -> None:
+        """The engine stops: every reader learns it."""
+        for subscription in [*self._all, *(one for many in self._by_task.values() for one in many)]:
+            subscription.close()

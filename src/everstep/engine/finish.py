@@ -1,0 +1,189 @@
+"""How a task stands still or ends: paused, completed, failed, cancelled; and its `finally` steps."""
+
+from everstep.domain import events as e
+from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, resolve, test
+from everstep.domain.failure import EffectState
+from everstep.domain.ids import StepPath
+from everstep.domain.pauses import OF_THE_TASK, UserRequested
+from everstep.domain.plan import Effect, OnError
+from everstep.domain.states import StepStatus, TaskStatus
+from everstep.domain.task import StepState
+from everstep.domain.values import JsonObject
+from everstep.engine.lap import Lap
+from everstep.engine.ready import begin, go_on
+
+
+def end_waits(lap: Lap) -> None:
+    """Durable waits whose time has come complete their step."""
+    for path in list(lap.state.open):
+        step = lap.state.steps[path]
+        wait = step.wait
+        if wait is None or wait.until is None or wait.output is None:
+            continue
+        if wait.until > lap.at:
+            lap.look_again(wait.until)
+            continue
+        body = e.StepCompleted(
+            attempt=step.attempts,
+            output=wait.output,
+            summary=None,
+            via="tool",
+            tool_used=step.attempt.tool if step.attempt else None,
+            duration_s=(lap.at - (step.started_at or lap.at)) / 1000,
+        )
+        lap.say(body, path)
+
+
+def meet_goal(lap: Lap) -> None:
+    """`done_when` is true: the optional rest is skipped."""
+    if lap.graph.done_when is None or not lap.state.done:
+        return
+    met = test(lap.graph.done_when, lap.scope)
+    if isinstance(met, NeedsPayload):
+        lap.needs.update(met.digests)
+    if met is not True:  # a missing value makes it false
+        return
+    for wired in lap.graph.steps:
+        step = lap.state.steps[wired.path]
+        optional = lap.state.plan.on_error(wired.spec) is OnError.CONTINUE
+        if optional and step.status is StepStatus.PENDING:
+            lap.say(e.StepSkipped(reason=e.SkipReason.GOAL_MET), step.path)
+
+
+def pause_after(lap: Lap) -> None:
+    """`--until STEP`: when that step has ended, the task is paused."""
+    step = lap.state.pause_after
+    if step is not None and lap.state.steps[StepPath(step)].ended:
+        reason = UserRequested(by=lap.state.created_by.id, note=f"asked to stop after {step}")
+        lap.pause(None, reason, title="Paused", why=f"asked to stop after {step}")
+
+
+def stand_still(lap: Lap) -> None:
+    """Someone asked for a pause: it takes effect when nothing is in flight."""
+    state = lap.state
+    if state.in_flight:
+        return None
+    oldest = next((pause for pause in state.pauses.values() if pause.type in OF_THE_TASK), None)
+    if oldest is not None:
+        return lap.say(e.TaskPaused(pause=oldest.id, reason_type=oldest.type))
+    # asked to pause, and to go on again before it took effect
+    assert state.lifted is not None
+    lap.say(e.TaskPaused(pause=state.lifted.id, reason_type=state.lifted.type))
+    return lap.say(e.TaskResumed(pause=state.lifted.id, to=TaskStatus.RUNNING))
+
+
+def rest(lap: Lap) -> None:
+    """Nothing more can start now: the task has ended, or waits for someone, or for what is under way."""
+    state = lap.state
+    if state.failing is not None:
+        return fail(lap)
+    if lap.proposals or lap.needs or state.open or lap.due_at is not None:
+        return None
+    if state.pauses:
+        oldest = next(iter(state.pauses.values()))
+        return lap.say(e.TaskPaused(pause=oldest.id, reason_type=oldest.type))
+    if all(state.steps[wired.path].ended for wired in lap.graph.steps) and finals_ended(lap):
+        return complete(lap)
+    return None
+
+
+def finals_ended(lap: Lap) -> bool:
+    """Start the next `finally` step; true when none is left. They do not run if no step ever started."""
+    if not any(step.attempts for step in lap.state.steps.values()):
+        return True
+    lap.in_final = True
+    for wired in lap.graph.final:
+        step = lap.state.steps[wired.path]
+        if step.status is StepStatus.PENDING:
+            begin(lap, wired, step)
+        elif not step.ended:
+            go_on(lap, wired, step)
+        if not step.ended:
+            return False
+    return True
+
+
+def complete(lap: Lap) -> None:
+    """Resolve the outputs; a missing source is null and an issue."""
+    outputs: JsonObject = {}
+    issues = _issues(lap)
+    for name, compiled in lap.graph.outputs.items():
+        match resolve(compiled, lap.scope):
+            case Resolved(value=value):
+                outputs[name] = value
+            case Unresolved() as gap:
+                outputs[name] = None
+                issues.append(e.Issue(step=None, status="missing", reason=f"output {name}: {gap.message}"))
+            case NeedsPayload(digests=digests):
+                lap.needs.update(digests)
+    if lap.needs:
+        return
+    body = e.TaskCompleted(
+        outcome="partial" if issues else "success",
+        outputs=lap.kit.codec.seal(outputs),
+        issues=tuple(issues),
+        duration_s=_duration_s(lap),
+        work_s=lap.state.work_ms / 1000,
+    )
+    lap.say(body)
+
+
+def fail(lap: Lap) -> None:
+    """A critical step failed: the rest is skipped once nothing is in flight and `finally` is done."""
+    state = lap.state
+    if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
+        return
+    assert state.failing is not None
+    _withdraw_pauses(lap, "the task failed")
+    body = e.TaskFailed(
+        error=state.failing,
+        skipped=_unfinished(lap),
+        duration_s=_duration_s(lap),
+        work_s=state.work_ms / 1000,
+        issues=tuple(_issues(lap)),
+    )
+    lap.say(body)
+
+
+def cancel(lap: Lap) -> None:
+    """Asked to cancel: attempts are being ended; then `finally`, then the end."""
+    state = lap.state
+    if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
+        return
+    _withdraw_pauses(lap, "the task was cancelled")
+    lap.say(e.TaskCancelled(reason="requested", skipped=_unfinished(lap), issues=tuple(_issues(lap))))
+
+
+def _withdraw_pauses(lap: Lap, why: str) -> None:
+    for pause in list(lap.state.pauses.values()):
+        lap.say(e.PauseWithdrawn(pause=pause.id, why=why), pause.step)
+
+
+def _unfinished(lap: Lap) -> tuple[StepPath, ...]:
+    """Everything without an outcome, items before the step they belong to."""
+    paths = [step.path for step in lap.state.steps.values() if not step.ended]
+    return tuple(sorted(paths, key=lambda path: (path[-1] != "]", path)))
+
+
+def _issues(lap: Lap) -> list[e.Issue]:
+    """What did not go as planned: failed and skipped steps, and calls nobody can vouch for."""
+    return [issue for step in lap.state.steps.values() if (issue := _issue(step)) is not None]
+
+
+_NOT_AN_ISSUE = frozenset({e.SkipReason.CONDITION, e.SkipReason.GOAL_MET})
+
+
+def _issue(step: StepState) -> e.Issue | None:
+    failure = step.error.failure if step.error else None
+    if step.status is StepStatus.FAILED:
+        return e.Issue(step=step.path, status="failed", reason=failure.message if failure else "", error=failure)
+    if step.status is StepStatus.SKIPPED and step.skip_reason not in _NOT_AN_ISSUE:
+        return e.Issue(step=step.path, status="skipped", reason=str(step.skip_reason))
+    unclear = failure is not None and failure.effect_state is EffectState.UNKNOWN
+    if not step.ended and unclear and step.last_effect in (Effect.ONCE, Effect.VERIFIABLE):
+        return e.Issue(step=step.path, status="uncertain", reason="nobody knows whether it happened", error=failure)
+    return None
+
+
+def _duration_s(lap: Lap) -> float:
+    return (lap.at - lap.state.created_at) / 1000

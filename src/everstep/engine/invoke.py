@@ -1,0 +1,207 @@
+"""The one call. The only `except Exception`: whatever a tool raises becomes a value here."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.ids import Instant, Millis, StepPath, TaskId
+from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Succeeded, Waits
+from everstep.domain.plan import Effect
+from everstep.domain.record import record
+from everstep.domain.task import Intent
+from everstep.domain.values import JsonValue, NotJson
+from everstep.engine.catalog import Entry
+from everstep.engine.classify import classify
+from everstep.engine.kit import Kit
+from everstep.ports.sink import Sink
+from everstep.ports.tool import Call, Deferred, Log, NeedsInput
+
+PROBE_TIMEOUT_S = 10.0
+
+
+@record
+class Surroundings:
+    """What a call may know of its task."""
+
+    owner: str
+    workspace: str
+    answer: JsonValue
+    timeout_ms: Millis
+
+
+class CallLog:
+    """Lines of one attempt, on their way to the operator's log."""
+
+    __slots__ = ("_attempt", "_sink", "_step", "_task")
+
+    def __init__(self, sink: Sink, intent: Intent) -> None:
+        self._sink = sink
+        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt
+
+    def info(self, text: str, **fields: JsonValue) -> None:
+        """Worth knowing."""
+        self._sink.note(text, task=self._task, step=self._step, attempt=self._attempt, **fields)
+
+    def warning(self, text: str, **fields: JsonValue) -> None:
+        """Worth a look."""
+        self._sink.note(text, level="warning", task=self._task, step=self._step, attempt=self._attempt, **fields)
+
+
+class CallContext:
+    """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
+
+    __slots__ = ("_around", "_ending", "_intent", "_kit")
+
+    def __init__(self, intent: Intent, around: Surroundings, kit: Kit) -> None:
+        self._intent = intent
+        self._around = around
+        self._kit = kit
+        self._ending: asyncio.Event | None = None
+
+    @property
+    def task_id(self) -> TaskId:
+        return self._intent.task
+
+    @property
+    def step_id(self) -> StepPath:
+        return self._intent.step
+
+    @property
+    def attempt(self) -> int:
+        return self._intent.attempt
+
+    @property
+    def owner(self) -> str:
+        return self._around.owner
+
+    @property
+    def workdir(self) -> Path:
+        return Path(self._around.workspace)
+
+    @property
+    def idempotency_key(self) -> str:
+        return self._intent.idempotency_key
+
+    @property
+    def answer(self) -> JsonValue:
+        return self._around.answer
+
+    @property
+    def deadline(self) -> datetime:
+        return datetime.fromtimestamp((self._intent.started_at + self._around.timeout_ms) / 1000, UTC)
+
+    @property
+    def cancelled(self) -> bool:
+        return self._ending is not None and self._ending.is_set()
+
+    @property
+    def log(self) -> Log:
+        return CallLog(self._kit.sink, self._intent)
+
+    def now(self) -> Instant:
+        return self._kit.clock.now()
+
+    def remaining(self) -> float:
+        return (self._intent.started_at + self._around.timeout_ms - self._kit.clock.now()) / 1000
+
+    async def wait_cancelled(self) -> None:
+        self._ending = self._ending or asyncio.Event()
+        await self._ending.wait()
+
+    def progress(self, fraction: float, text: str | None = None) -> None:
+        self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
+
+    def end(self) -> None:
+        """The call should end: timed out, cancelled, or the engine stops."""
+        self._ending = self._ending or asyncio.Event()
+        self._ending.set()
+
+
+async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
+    """Call the tool of a durable intent and say what came of it. Raises nothing but CancelledError."""
+    entry = kit.catalog.get(intent.tool)
+    arguments = kit.codec.fresh(intent.input)
+    assert isinstance(arguments, dict)
+    call = Call(tool=intent.tool, arguments=arguments, effect=intent.effect, idempotency_key=intent.idempotency_key)
+    ctx = CallContext(intent, around, kit)
+    began = kit.clock.monotonic()
+    limit = kit.clock.timeout(around.timeout_ms / 1000)
+    kit.fault("call.execute.before")
+    try:
+        async with limit:
+            result = await entry.adapter.execute(call, ctx)
+        kit.fault("call.execute.after")
+        return _result(entry, result, kit, kit.clock.monotonic() - began)
+    except NeedsInput as question:
+        return Asked(question=str(question), schema=question.schema)
+    except asyncio.CancelledError:
+        ctx.end()
+        raise
+    except Exception as exc:  # noqa: BLE001 -- the wall between tools and engine
+        ctx.end()
+        timed_out = isinstance(exc, TimeoutError) and limit.expired()
+        failure = (
+            _timeout(intent, around)
+            if timed_out
+            else classify(exc, tool=intent.tool, adapter_says=entry.adapter.classify(exc))
+        )
+        if failure.category is Category.INTERNAL:
+            kit.sink.trouble("tool failed", exc, task=intent.task, step=intent.step, tool=intent.tool)
+        return Failed(
+            failure=failure,
+            ended="timed_out" if timed_out else "failed",
+            probe=await look(call, failure.effect_state, kit),
+            wall_s=kit.clock.monotonic() - began,
+        )
+
+
+async def look(call: Call, effect_state: EffectState, kit: Kit) -> Probe | None:
+    """Ask the tool whether an unclear call happened; None where looking is not its way."""
+    if effect_state is not EffectState.UNKNOWN or call.effect is not Effect.VERIFIABLE:
+        return None
+    entry = kit.catalog.get(call.tool)
+    try:
+        async with kit.clock.timeout(PROBE_TIMEOUT_S):
+            return await entry.adapter.probe(call)
+    except Exception as exc:  # noqa: BLE001 -- a look that fails has seen nothing
+        kit.sink.trouble("probe failed", exc, tool=call.tool)
+        return Probe(result="unknown")
+
+
+def _result(entry: Entry, result: JsonValue | Deferred, kit: Kit, wall_s: float) -> Outcome:
+    """Strict JSON that fits the tool's own schema, or the tool has a bug."""
+    untrusted = not entry.spec.trusted_output
+    value = result.output if isinstance(result, Deferred) else result
+    try:
+        sealed = kit.codec.seal(value, untrusted=untrusted)
+        sealed.value = kit.codec.fresh(sealed)
+    except NotJson as exc:
+        return Failed(failure=_invalid(entry, str(exc)), wall_s=wall_s)
+    violations = entry.check_output(value) if entry.check_output is not None else ()
+    if violations:
+        text = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in violations)
+        return Failed(failure=_invalid(entry, text), wall_s=wall_s)
+    if isinstance(result, Deferred):
+        return Waits(until=result.until, output=sealed)
+    return Succeeded(output=sealed, wall_s=wall_s)
+
+
+def _invalid(entry: Entry, why: str) -> Failure:
+    return Failure(
+        code="invalid_result",
+        category=Category.INTERNAL,
+        message=f"the result of '{entry.spec.name}' is not what it promises: {why}",
+        what_to_do="correct the tool, then retry the step",
+        effect_state=EffectState.MADE,
+    )
+
+
+def _timeout(intent: Intent, around: Surroundings) -> Failure:
+    return Failure(
+        code="timeout",
+        category=Category.TRANSIENT,
+        message=f"'{intent.tool}' did not answer within {around.timeout_ms / 1000:g} s",
+        what_to_do="give the step a longer `timeout`, or retry it",
+        effect_state=EffectState.UNKNOWN,
+    )

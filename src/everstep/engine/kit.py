@@ -1,0 +1,89 @@
+"""Kit: the ports one engine holds. Made by bootstrap, handed down, never global."""
+
+from dataclasses import dataclass, field
+
+from everstep.domain.decide import Chance
+from everstep.domain.events import Actor
+from everstep.domain.graph import Graph, wire_plan
+from everstep.domain.ids import Digest, Millis, PauseId, WorkerId
+from everstep.domain.plan import Effect
+from everstep.domain.policy import USUAL_RETRY, RetryPolicy
+from everstep.domain.record import record
+from everstep.domain.task import TaskState
+from everstep.domain.values import Sealed
+from everstep.engine.catalog import Catalog, Entry
+from everstep.engine.feed import Feed
+from everstep.ports.clock import Clock, Pulse
+from everstep.ports.codec import Codec
+from everstep.ports.entropy import Entropy
+from everstep.ports.fault import Fault
+from everstep.ports.sink import Sink
+from everstep.ports.store import Store
+
+GRAPHS_MAX = 512
+
+
+@record
+class Limits:
+    """The engine's own settings, as plain values."""
+
+    tasks: int = 64
+    heartbeat_s: float = 5.0
+    stale_after_ms: Millis = Millis(30_000)
+    max_recoveries: int = 5
+    shutdown_grace_s: float = 10.0
+    cancel_grace_s: float = 5.0
+    step_timeout_ms: Millis = Millis(60_000)
+    items_max: int = 10_000
+    live_tasks_max: int = 10_000
+    retry: RetryPolicy = USUAL_RETRY
+
+
+@record
+class Checked:
+    """A call's arguments, validated and sealed, with the effect in force."""
+
+    input: Sealed
+    effect: Effect
+    entry: Entry
+
+
+@dataclass(slots=True, kw_only=True)
+class Kit:
+    """One engine's hold on the world."""
+
+    store: Store
+    codec: Codec
+    clock: Clock
+    pulse: Pulse
+    entropy: Entropy
+    fault: Fault
+    sink: Sink
+    catalog: Catalog
+    feed: Feed
+    worker: WorkerId
+    actor: Actor
+    limits: Limits
+    closing: bool = False
+    """A planned stop: outcomes are still recorded, nothing new starts."""
+    constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)
+    """Calls whose arguments hold no binding: checked and sealed once per plan."""
+    _graphs: dict[Digest, Graph] = field(default_factory=dict)
+
+    def graph(self, state: TaskState) -> Graph:
+        """The wired plan of a task; equal plans are wired once."""
+        found = self._graphs.get(state.plan_digest)
+        if found is None:
+            if len(self._graphs) >= GRAPHS_MAX:
+                self._graphs.pop(next(iter(self._graphs)))
+                self.constants.clear()
+            found = self._graphs[state.plan_digest] = wire_plan(state.plan)
+        return found
+
+    def chance(self) -> Chance:
+        """Draws for one decision."""
+        return Chance(
+            jitter=self.entropy.draw(),
+            pause_id=PauseId(self.entropy.new_id("p")),
+            error_id=self.entropy.new_id("e"),
+        )

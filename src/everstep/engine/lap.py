@@ -1,0 +1,77 @@
+"""Lap: what one look at a state says. Events are applied as they are said, so a lap sees its own consequences."""
+
+from collections.abc import Mapping
+
+from everstep.domain import events as e
+from everstep.domain.fold import apply
+from everstep.domain.ids import Digest, Instant, PauseId, StepPath
+from everstep.domain.pauses import Pause, Reason
+from everstep.domain.scope import StateScope
+from everstep.domain.task import Proposal, TaskState
+from everstep.domain.values import JsonValue
+from everstep.engine.kit import Kit
+
+
+class Lap:
+    """Drafts and proposals of one commit; the payloads it would need first, and when to look again."""
+
+    __slots__ = (
+        "at",
+        "begun",
+        "drafts",
+        "due_at",
+        "graph",
+        "in_final",
+        "kit",
+        "needs",
+        "proposals",
+        "proposed",
+        "scope",
+        "state",
+    )
+
+    def __init__(self, state: TaskState, kit: Kit, at: Instant) -> None:
+        self.state = state
+        self.kit = kit
+        self.at = at
+        self.graph = kit.graph(state)
+        self.scope = StateScope(state, self.graph)
+        self.drafts: list[e.Draft] = []
+        self.proposals: list[Proposal] = []
+        self.proposed: set[StepPath] = set()
+        self.needs: set[Digest] = set()
+        self.due_at: Instant | None = None
+        self.begun = 0
+        """Steps of the plan that begin with a proposal of this lap: they take a place already."""
+        self.in_final = False
+        """Whether the plan's `finally` steps are at work: nothing in them pauses."""
+
+    def say(self, body: e.Body, step: StepPath | None = None) -> None:
+        """One more event of this commit."""
+        self.drafts.append(e.Draft(body=body, step=step))
+        apply(self.state, body, step, self.at)
+
+    def propose(self, proposal: Proposal, *, begins: bool) -> None:
+        """One more call that could start; `begins` if it is the first of a step of the plan."""
+        self.proposals.append(proposal)
+        self.proposed.add(proposal.step)
+        self.begun += begins
+
+    def pause(self, path: StepPath | None, reason: Reason, *, title: str, why: str) -> None:
+        """Open a question."""
+        guidance = self.state.plan.guidance
+        if path is not None:
+            guidance = self.graph.by_id[path.partition("[")[0]].spec.guidance or guidance
+        pause = Pause(
+            id=PauseId(self.kit.entropy.new_id("p")), step=path, reason=reason, title=title, why=why, guidance=guidance
+        )
+        self.say(e.PauseOpened(pause=pause), path)
+
+    def look_again(self, at: Instant) -> None:
+        """Something will be due."""
+        if self.due_at is None or at < self.due_at:
+            self.due_at = at
+
+    def scope_with(self, extra: Mapping[str, JsonValue]) -> StateScope:
+        """The task's values, and those of the item at hand."""
+        return StateScope(self.state, self.graph, extra)

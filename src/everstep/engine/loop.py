@@ -1,0 +1,244 @@
+"""Claim fairly, start walks, wait for a nudge.
+
+A walk that only waits for a time leaves the loop: its task keeps the lease and takes no place among `limits.tasks`.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from everstep.domain.errors import LeaseLost, StoreError
+from everstep.domain.fold import fold
+from everstep.domain.ids import Instant, TaskId
+from everstep.domain.states import HELD
+from everstep.domain.task import Lease, TaskState
+from everstep.engine.commit import HeldTask
+from everstep.engine.kit import Kit
+from everstep.engine.recover import SUSPECT, hand_back, missing_tools
+from everstep.engine.walk import Walk
+from everstep.ports.store import Claim, Claimed
+
+FRESH_MAX = 1000
+
+
+class Loop:
+    """Who carries tasks in time, in one process."""
+
+    def __init__(self, kit: Kit, only: Iterable[TaskId] | None = None) -> None:
+        self._kit = kit
+        self._only = None if only is None else set(only)
+        self._walks: dict[TaskId, Walk] = {}
+        self._carriers: dict[TaskId, asyncio.Task[None]] = {}
+        self._dormant: dict[TaskId, Lease] = {}
+        self._fresh: dict[TaskId, TaskState] = {}
+        self._passed_over: set[TaskId] = set()
+        self._suspect: tuple[TaskId, Instant] | None = None
+        self._more = True
+        self._next_due: Instant | None = None
+        self._wake = asyncio.Event()
+        self._nudged: set[TaskId] = set()
+        self._errands: set[asyncio.Task[None]] = set()
+
+    def take(self, state: TaskState) -> None:
+        """A task that was created here a moment ago: its state need not be read again."""
+        if self._only is not None:
+            self._only.add(state.id)
+        if len(self._fresh) >= FRESH_MAX:
+            self._fresh.clear()
+        self._fresh[state.id] = state
+        self.nudge()
+
+    def carries(self, task: TaskId) -> bool:
+        """Whether this task is here, or will be claimed in a moment: its end is still to come."""
+        return task in self._walks or task in self._fresh
+
+    def carry_too(self, task: TaskId) -> None:
+        """A foreground engine carries only its own tasks; this one is now one of them."""
+        if self._only is not None:
+            self._only.add(task)
+        self.nudge(task)
+
+    def nudge(self, task: TaskId | None = None) -> None:
+        """Something changed: about this task, or about what can be claimed."""
+        walk = None if task is None else self._walks.get(task)
+        if walk is not None:
+            walk.tell()
+            return
+        if task is not None and task in self._dormant:
+            errand = asyncio.create_task(self._reopen(task))
+            self._errands.add(errand)
+            errand.add_done_callback(self._errands.discard)
+            return
+        if task is not None:
+            self._nudged.add(task)
+        self._more = True
+        self._wake.set()
+
+    async def carry(self) -> None:
+        """Until stopped."""
+        while not self._kit.closing:
+            self._wake.clear()
+            try:
+                await self._claim()
+                await self._wake_dormant()
+            except StoreError as error:
+                self._kit.sink.trouble("cannot claim", error)
+                await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + 1000))
+                self._wake.set()
+            await self._wait()
+
+    async def stop(self, grace_s: float) -> None:
+        """Planned stop: nothing new starts, calls get their grace, the rest is let go."""
+        self._kit.closing = True
+        self._wake.set()
+        for walk in self._walks.values():
+            walk.tell()
+        if self._carriers:
+            await asyncio.wait(self._carriers.values(), timeout=grace_s)
+        for task, carrier in list(self._carriers.items()):
+            carrier.cancel()
+            self._walks[task].let_go()
+        if self._carriers:
+            await asyncio.wait(self._carriers.values())
+
+    async def die(self) -> None:
+        """Drop everything unheard; for tests of what a crash leaves."""
+        carriers = list(self._carriers.values())
+        for task, carrier in self._carriers.items():
+            carrier.cancel()
+            self._walks[task].let_go()
+        if carriers:
+            await asyncio.wait(carriers)
+
+    @property
+    def busy(self) -> int:
+        """How many tasks are being walked."""
+        return len(self._walks)
+
+    async def _wait(self) -> None:
+        if self._next_due is None:
+            await self._wake.wait()
+            return
+        woken = asyncio.ensure_future(self._wake.wait())
+        timer = asyncio.ensure_future(self._kit.clock.sleep_until(self._next_due))
+        try:
+            await asyncio.wait((woken, timer), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            woken.cancel()
+            timer.cancel()
+
+    async def _claim(self) -> None:
+        room = self._kit.limits.tasks - len(self._walks)
+        if room <= 0 or not self._more or self._kit.closing:
+            return
+        self._more = False
+        self._nudged.clear()
+        now = self._kit.clock.now()
+        claim = Claim(
+            worker=self._kit.worker,
+            at=now,
+            limit=room,
+            only=None if self._only is None else frozenset(self._only),
+            passing_over=frozenset(self._passed_over),
+            suspect_from=SUSPECT,
+            suspects=int(self._suspect_settled()),
+        )
+        claimed = await self._kit.store.claim_tasks(claim)
+        self._more = self._more or len(claimed) == room
+        await self._begin(claimed)
+
+    def _watch_suspect(self, state: TaskState) -> None:
+        """One task at a time that may be what kills its worker."""
+        if state.recoveries >= SUSPECT:
+            now = self._kit.clock.now()
+            self._suspect = (state.id, now)
+            self._due_by(Instant(now + self._kit.limits.stale_after_ms))
+
+    def _suspect_settled(self) -> bool:
+        """Whether the last suspect has recorded an outcome, gone, or lived long enough."""
+        if self._suspect is None:
+            return True
+        task, since = self._suspect
+        walk = self._walks.get(task)
+        lived = self._kit.clock.now() >= since + self._kit.limits.stale_after_ms
+        return walk is None or walk.recoveries == 0 or lived
+
+    async def _begin(self, claimed: Sequence[Claimed]) -> None:
+        states = await self._states(claimed)
+        for one in claimed:
+            self._kit.feed.publish(one.events)
+            state = states[one.lease.task]
+            missing = missing_tools(state, self._kit)
+            if missing:
+                self._passed_over.add(state.id)
+                await hand_back(state, missing, self._kit)
+            else:
+                self._watch_suspect(state)
+                self._walk(HeldTask(one.lease, state))
+
+    async def _states(self, claimed: Sequence[Claimed]) -> dict[TaskId, TaskState]:
+        """States as of the claim; those created here a moment ago need not be read."""
+        states: dict[TaskId, TaskState] = {}
+        for one in claimed:
+            fresh = self._fresh.pop(one.lease.task, None)
+            if fresh is not None and fresh.seq + len(one.recorded) == one.last_seq:
+                for recorded in one.recorded:
+                    fold(fresh, fresh.owner, recorded)
+                states[fresh.id] = fresh
+        unread = [one.lease.task for one in claimed if one.lease.task not in states]
+        if unread:
+            read = await self._kit.store.load_tasks(unread)
+            states.update((state.id, state) for state in read if state is not None)
+        return states
+
+    def _walk(self, held: HeldTask) -> None:
+        task = held.lease.task
+        walk = Walk(held, self._kit)
+        self._walks[task] = walk
+        self._carriers[task] = asyncio.create_task(self._carry(held, walk))
+        if task in self._nudged:
+            walk.tell()
+
+    async def _carry(self, held: HeldTask, walk: Walk) -> None:
+        task = held.lease.task
+        try:
+            await walk.walk()
+        except LeaseLost:
+            walk.let_go()
+            self._kit.sink.note("lease lost", task=task)
+        except StoreError as error:
+            walk.let_go()
+            self._kit.sink.trouble("a walk stopped", error, task=task)
+        else:
+            if held.state.status in HELD and not self._kit.closing:
+                self._dormant[task] = held.lease
+                if walk.due_at is not None:
+                    self._due_by(walk.due_at)
+        finally:
+            del self._walks[task], self._carriers[task]
+            if self._more or self._suspect is not None:
+                self._more = True
+                self._wake.set()
+
+    def _due_by(self, at: Instant) -> None:
+        if self._next_due is None or at < self._next_due:
+            self._next_due = at
+            self._wake.set()
+
+    async def _wake_dormant(self) -> None:
+        now = self._kit.clock.now()
+        if self._next_due is None or now < self._next_due:
+            return
+        due = await self._kit.store.due(self._kit.worker, now, self._kit.limits.tasks)
+        self._next_due = due.next_at
+        self._more = self._more or self._suspect is not None
+        for task in due.tasks:
+            if task in self._dormant:
+                await self._reopen(task)
+
+    async def _reopen(self, task: TaskId) -> None:
+        """Walk on with a task that waited; we still hold it. Told at once: a command may have come meanwhile."""
+        lease = self._dormant.pop(task)
+        (state,) = await self._kit.store.load_tasks((task,))
+        if state is not None and (state.epoch, state.worker) == (lease.epoch, lease.worker):
+            self._walk(HeldTask(lease, state))
+            self._walks[task].tell()

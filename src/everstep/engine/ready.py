@@ -1,0 +1,86 @@
+"""Which steps can start, in plan order; those that never will are skipped here."""
+
+from itertools import islice
+
+from everstep.domain import events as e
+from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, test
+from everstep.domain.graph import Blocked, Wired, blocked, places, ready, under_way
+from everstep.domain.pauses import UnresolvedDependency
+from everstep.domain.task import StepState
+from everstep.engine import fanout
+from everstep.engine.lap import Lap
+from everstep.engine.propose import callable_now, hold, propose_call, unresolved
+
+
+def start_steps(lap: Lap) -> None:
+    """Everything that can start, in plan order; a skip may free what stands above it, so look until nothing moves."""
+    while _pass(lap):
+        pass
+
+
+def _pass(lap: Lap) -> bool:
+    """One look along the plan; whether a step ended by it. It stops where nothing more can start."""
+    state, steps = lap.state, lap.graph.steps
+    while state.ended_first < len(steps) and state.steps[steps[state.ended_first].path].ended:
+        state.ended_first += 1
+    waiting = state.under_way
+    room = places(state.plan) - waiting - lap.begun
+    moved = False
+    for wired in islice(steps, state.ended_first, None):
+        if (waiting <= 0 and room <= 0) or state.failing is not None:
+            break
+        step = state.steps[wired.path]
+        if step.ended or step.path in lap.proposed:
+            continue
+        if under_way(step):
+            waiting -= 1
+            go_on(lap, wired, step)
+            room += step.ended
+        elif room > 0 and ready(wired, state):
+            begin(lap, wired, step)
+            room -= not step.ended
+        moved = moved or step.ended
+    return moved and state.failing is None
+
+
+def begin(lap: Lap, wired: Wired, step: StepState) -> None:
+    """A pending step whose time has come: skip it, ask about it, or go on with it."""
+    by = blocked(wired, lap.state)
+    if by is not None:
+        return hindered(lap, wired, step, by)
+    if wired.spec.when is not True and not wired.when_uses_item:
+        match test(wired.when, lap.scope):
+            case Unresolved() as gap:
+                return unresolved(lap, wired, step, gap, "when")
+            case NeedsPayload() as needs:
+                return lap.needs.update(needs.digests)
+            case False:
+                return lap.say(e.StepSkipped(reason=e.SkipReason.CONDITION), step.path)
+            case True:
+                pass
+    if wired.for_each is not None:
+        return fanout.open_items(lap, wired, step)
+    return propose_call(lap, wired, step, lap.scope)
+
+
+def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
+    """A step that is under way and has nothing in flight: its retry may be due, or it was interrupted."""
+    if step.wait is not None and step.wait.until is not None:
+        lap.look_again(step.wait.until)
+    if step.items is not None:
+        fanout.start_items(lap, wired, step)
+    elif callable_now(lap, step):
+        propose_call(lap, wired, step, lap.scope)
+
+
+def hindered(lap: Lap, wired: Wired, step: StepState, by: Blocked) -> None:
+    """A required producer gave nothing: skip, unless somebody decided so, who may now decide on."""
+    if not by.ask:
+        return lap.say(e.StepSkipped(reason=e.SkipReason.UPSTREAM, upstream=by.upstream), step.path)
+    reason = UnresolvedDependency(
+        blocked_step=step.path,
+        missing_output=by.upstream,
+        producing_step=by.upstream,
+        suggested_tool=wired.spec.tool,
+    )
+    return hold(lap, step, reason, f"{by.upstream} was skipped by an answer")

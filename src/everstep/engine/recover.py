@@ -1,0 +1,209 @@
+"""A dead worker's tasks: stalled -> effect rule -> front of the walk.
+
+The scan moves them (`task.recovered`, guarded, one event per move); whoever claims one later turns each interrupted
+call into the outcome `Lost`, which goes through `decide` and `commit` like any other.
+"""
+
+from collections.abc import Sequence
+
+from everstep.domain import events as e
+from everstep.domain.decide import NO_CHANCE, Ended, spec_of
+from everstep.domain.effects import expected_decision
+from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.fold import apply
+from everstep.domain.ids import Epoch, Instant, Millis, StepPath
+from everstep.domain.outcome import Lost, Outcome, Succeeded
+from everstep.domain.policy import retry_policy
+from everstep.domain.states import TaskStatus
+from everstep.domain.task import Sweep, TaskState, row_of
+from everstep.engine.commit import HeldTask, fetch
+from everstep.engine.invoke import look
+from everstep.engine.kit import Kit
+from everstep.ports.store import Committed, Dead
+from everstep.ports.tool import Call
+
+PAGE = 100
+SUSPECT = 3
+"""From this many counted recoveries on a task is resumed alone: it may be what kills its worker."""
+
+
+def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:
+    """An outcome with the retry rule of its step and the draws its decision may need."""
+    if isinstance(outcome, Succeeded):
+        return Ended(path=path, outcome=outcome, retry=kit.limits.retry, chance=NO_CHANCE)
+    spec = spec_of(state, path)
+    entry = kit.catalog.find(spec.tool or "")
+    policy = retry_policy(state.plan, spec, entry.spec.retries if entry else None, kit.limits.retry)
+    return Ended(path=path, outcome=outcome, retry=policy, chance=kit.chance())
+
+
+async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
+    """Calls of an earlier epoch that nobody saw end; a tool that can look does so now."""
+    state = held.state
+    absent = {state.open[path].input.digest for path in state.in_flight if not state.open[path].input.present}
+    if absent:
+        await fetch(held, absent, kit)
+        state = held.state
+    ends = []
+    for path in state.in_flight:
+        attempt = state.open[path]
+        assert attempt.epoch < state.epoch
+        arguments = attempt.input.value
+        assert isinstance(arguments, dict)
+        call = Call(
+            tool=attempt.tool,
+            arguments=arguments,
+            effect=attempt.effect,
+            idempotency_key=attempt.idempotency_key,
+        )
+        kit.fault("recover.probe.before")
+        ends.append(judge(state, path, Lost(probe=await look(call, EffectState.UNKNOWN, kit)), kit))
+    return ends
+
+
+async def scan(kit: Kit, before: Instant) -> int:
+    """Move every task of a dead worker; returns how many. Re-enterable: a second scan finds nothing."""
+    moved = 0
+    while True:
+        dead = await kit.store.find_dead(kit.worker, before, PAGE)
+        if not dead:
+            return moved
+        kit.fault("scan.page.before")
+        states = await kit.store.load_tasks([one.task for one in dead])
+        pairs = [(one, state) for one, state in zip(dead, states, strict=True) if state is not None]
+        blamed = _blamed(pairs)
+        sweeps = [_sweep(one, state, kit, counts=_counts(one, state, blamed)) for one, state in pairs]
+        results = await kit.store.sweep(sweeps)
+        kit.fault("scan.page.after")
+        for result in results:
+            if isinstance(result, Committed):
+                moved += 1
+                kit.feed.publish(result.events)
+
+
+def _blamed(pairs: Sequence[tuple[Dead, TaskState]]) -> dict[str, StepPath | str]:
+    """Of the suspects of one worker, only the one resumed last counts its death."""
+    last: dict[str, tuple[Instant, str]] = {}
+    for dead, state in pairs:
+        if state.recoveries >= SUSPECT and dead.worker is not None:
+            mine = (state.claimed_at or Instant(0), state.id)
+            last[dead.worker.id] = max(last.get(dead.worker.id, mine), mine)
+    return {worker: task for worker, (_, task) in last.items()}
+
+
+def _counts(dead: Dead, state: TaskState, blamed: dict[str, StepPath | str]) -> bool:
+    """Whether this death counts against the task: waiting is not dying, and a planned stop is nobody's fault."""
+    worker = dead.worker
+    if worker is not None and worker.released:
+        return False
+    beaten = worker is not None and state.claimed_at is not None and worker.heartbeat_at > state.claimed_at
+    if not state.in_flight and beaten:
+        return False
+    if state.recoveries >= SUSPECT and worker is not None:
+        return blamed.get(worker.id) == state.id
+    return bool(state.in_flight) or not beaten
+
+
+def _sweep(dead: Dead, state: TaskState, kit: Kit, *, counts: bool) -> Sweep:
+    released = dead.worker is not None and dead.worker.released
+    recovered = e.TaskRecovered(
+        from_status=state.status,
+        reason="released" if released else "worker_dead",
+        worker=state.worker,
+        epoch=Epoch(dead.epoch + 1),
+        last_heartbeat_at=dead.worker.heartbeat_at if dead.worker else None,
+        threshold_s=kit.limits.stale_after_ms / 1000,
+        recoveries=state.recoveries + counts,
+        steps=tuple(_expected(state, path) for path in state.in_flight),
+    )
+    return _moved(state, recovered, kit)
+
+
+def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
+    """The guarded move to `stalled`, and what follows from it at once."""
+    at = kit.clock.now()
+    status, epoch, worker = state.status, state.epoch, state.worker
+    drafts: list[e.Draft] = []
+    _say(state, drafts, e.Draft(body=recovered), at)
+    if state.recoveries > kit.limits.max_recoveries and state.status is not TaskStatus.CANCELLING:
+        _exhausted(state, drafts, at, kit)
+    elif status is TaskStatus.PAUSING and not state.in_flight and state.held_back:
+        oldest = next(pause for pause in state.pauses.values() if pause.step is None)
+        _say(state, drafts, e.Draft(body=e.TaskPaused(pause=oldest.id, reason_type=oldest.type)), at)
+    return Sweep(
+        task=state.id,
+        status=status,
+        epoch=epoch,
+        worker=worker,
+        at=at,
+        drafts=tuple(drafts),
+        row=row_of(state),
+    )
+
+
+def missing_tools(state: TaskState, kit: Kit) -> list[str]:
+    """Tools that the rest of the task needs and this engine does not have."""
+    needed = {state.specs[path].tool for path, step in state.steps.items() if not step.ended and path in state.specs}
+    return sorted(tool for tool in needed if tool is not None and kit.catalog.find(tool) is None)
+
+
+async def hand_back(state: TaskState, missing: Sequence[str], kit: Kit) -> None:
+    """A task this engine cannot carry stays stalled, untouched, until one that can is there."""
+    kit.sink.note("task handed back: tools are missing", task=state.id, tools=list(missing))
+    recovered = e.TaskRecovered(
+        from_status=state.status,
+        reason="released",
+        worker=state.worker,
+        epoch=Epoch(state.epoch + 1),
+        last_heartbeat_at=None,
+        threshold_s=kit.limits.stale_after_ms / 1000,
+        recoveries=state.recoveries,
+        steps=tuple(_expected(state, path) for path in state.in_flight),
+    )
+    (result,) = await kit.store.sweep((_moved(state, recovered, kit),))
+    if isinstance(result, Committed):
+        kit.feed.publish(result.events)
+
+
+def _say(state: TaskState, drafts: list[e.Draft], draft: e.Draft, at: Instant) -> None:
+    drafts.append(draft)
+    apply(state, draft.body, draft.step, at)
+
+
+def _expected(state: TaskState, path: StepPath) -> e.RecoveredStep:
+    attempt = state.open[path]
+    decision = expected_decision(attempt.effect, state.plan.on_uncertain(spec_of(state, path)))
+    return e.RecoveredStep(step=path, attempt=attempt.number, effect=attempt.effect, decision=decision)
+
+
+def _exhausted(state: TaskState, drafts: list[e.Draft], at: Instant, kit: Kit) -> None:
+    failure = Failure(
+        code="recovery_exhausted",
+        category=Category.INTERNAL,
+        message=f"its worker died {state.recoveries} times without one recorded outcome",
+        what_to_do="look at the step it was in; it probably kills its worker",
+        effect_state=EffectState.UNKNOWN,
+    )
+    error = e.ErrorRecord(id=kit.entropy.new_id("e"), failure=failure, task_continues=False)
+    for path in state.in_flight:
+        given_up = e.AttemptAbandoned(
+            attempt=state.open[path].number,
+            error=error,
+            effect_state=EffectState.UNKNOWN,
+            called=True,
+            duration_s=(at - state.open[path].started_at) / 1000,
+        )
+        _say(state, drafts, e.Draft(body=given_up, step=path), at)
+    paths = sorted((s.path for s in state.steps.values() if not s.ended), key=lambda p: (p[-1] != "]", p))
+    body = e.TaskFailed(
+        error=error,
+        skipped=tuple(paths),
+        duration_s=(at - state.created_at) / 1000,
+        work_s=state.work_ms / 1000,
+    )
+    _say(state, drafts, e.Draft(body=body), at)
+
+
+def stale_before(kit: Kit) -> Instant:
+    """Beats older than this are a dead worker's."""
+    return Instant(kit.clock.now() - Millis(kit.limits.stale_after_ms))

@@ -1,0 +1,86 @@
+"""Start and stop in order; the ready gate.
+
+    store opened -> heartbeat -> scan for dead workers' tasks -> gate opens -> claims begin
+
+Nothing is accepted before the scan is done; if it fails, the gate stays closed and says why.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from everstep.domain.errors import EngineClosed, EverstepError
+from everstep.domain.ids import TaskId
+from everstep.domain.record import record
+from everstep.engine.heartbeat import Heartbeat
+from everstep.engine.kit import Kit
+from everstep.engine.loop import Loop
+from everstep.engine.recover import scan, stale_before
+from everstep.ports.store import Worker
+
+
+@record
+class Gate:
+    """Whether the engine takes work, and if not, why."""
+
+    ready: bool
+    reason: str
+    recovered: int = 0
+
+
+class Runtime:
+    """One engine's life."""
+
+    def __init__(self, kit: Kit, worker: Worker, *, carries: bool, only: Iterable[TaskId] | None) -> None:
+        self.kit = kit
+        self.loop = Loop(kit, only)
+        self.gate = Gate(ready=False, reason="not started")
+        self._worker = worker
+        self._carries = carries
+        self._heartbeat: Heartbeat | None = None
+        self._carrying: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Take the store; from here on health answers, and nothing else does."""
+        await self.kit.store.open(self._worker)
+        self.gate = Gate(ready=False, reason="recovery scan")
+        self._heartbeat = Heartbeat(self.kit, asyncio.get_running_loop())
+        self._heartbeat.start()
+
+    async def recover(self) -> int:
+        """Find what dead workers left, then open the gate."""
+        try:
+            self.kit.fault("gate.scan.before")
+            recovered = await scan(self.kit, stale_before(self.kit))
+            self.kit.fault("gate.scan.after")
+        except EverstepError as error:
+            self.gate = Gate(ready=False, reason=f"the recovery scan failed: {error.message}")
+            raise
+        self.gate = Gate(ready=True, reason="", recovered=recovered)
+        if self._carries:
+            self._carrying = asyncio.create_task(self.loop.carry())
+        return recovered
+
+    async def close(self) -> None:
+        """Planned stop: grace for calls, then everything is let go and marked released."""
+        self.gate = Gate(ready=False, reason="stopping")
+        self.kit.fault("stop.release.before")
+        await self.loop.stop(self.kit.limits.shutdown_grace_s)
+        if self._carrying is not None:
+            await self._carrying
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        self.kit.feed.close()
+        await self.kit.store.close()
+
+    async def die(self) -> None:
+        """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""
+        if self._carrying is not None:
+            self._carrying.cancel()
+            await asyncio.wait((self._carrying,))
+        await self.loop.die()
+        self.kit.feed.close()
+
+    def require_ready(self) -> None:
+        """Nothing is accepted while the gate is closed."""
+        if not self.gate.ready:
+            raise EngineClosed(f"the engine takes no work now: {self.gate.reason}")

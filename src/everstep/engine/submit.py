@@ -1,0 +1,117 @@
+"""A plan on its way in: its problems, or a durable queued task."""
+
+from collections.abc import Mapping
+
+from everstep.domain.bindings import Absent, Found, compile_value, render
+from everstep.domain.errors import Conflict, Validation
+from everstep.domain.events import Actor, Draft, Recorded, TaskCreated
+from everstep.domain.fold import fold
+from everstep.domain.ids import KEY, Digest, Seq, TaskId
+from everstep.domain.plan import PlanSpec
+from everstep.domain.record import record
+from everstep.domain.task import NewTask, TaskState
+from everstep.domain.values import JsonObject
+from everstep.engine.kit import Kit
+from everstep.ports.store import KeyTaken
+
+
+@record
+class Request:
+    """What a caller asks for: a checked plan with checked inputs."""
+
+    plan: PlanSpec
+    digest: Digest
+    inputs: JsonObject
+    actor: Actor
+    owner: str
+    trusted: bool
+    workspace: str
+    key: str | None = None
+    title: str | None = None
+    labels: Mapping[str, str] | None = None
+    priority: int = 1
+    pause_after: str | None = None
+
+
+@record
+class Submitted:
+    """The task that stands for a request; `state` only if it was made now."""
+
+    task: TaskId
+    state: TaskState | None
+
+
+class _Inputs:
+    """All that a title may bind before there is a task."""
+
+    def __init__(self, inputs: JsonObject, task: JsonObject) -> None:
+        self._roots = {"inputs": inputs, "task": task}
+
+    def root(self, name: str) -> Found | Absent:
+        value = self._roots.get(name)
+        return Absent(why="unknown") if value is None else Found(value=value)
+
+    def step(self, id: str) -> None:
+        """No step has begun."""
+
+
+async def submit(request: Request, kit: Kit) -> Submitted:
+    """Make the request durable. The same owner, key, plan and inputs give the same task."""
+    if request.key is not None and not KEY.fullmatch(request.key):
+        raise Validation(
+            f"'{request.key}' is no task key", what_to_do="use 1 to 128 letters, digits, '.', '_', '-'; not t_… or mt_…"
+        )
+    new, created = _new_task(request, kit)
+    inputs = created.inputs
+    if inputs.by_reference and inputs.raw is not None:
+        await kit.store.put_payloads([(inputs.digest, inputs.raw)])
+    (result,) = await kit.store.create_tasks((new,))
+    if isinstance(result, KeyTaken):
+        raise Conflict(
+            f"the key '{request.key}' belongs to task {result.task} of another plan or other inputs",
+            code="idempotency_conflict",
+            what_to_do="use another key",
+            details={"task": result.task},
+        )
+    if not result.new:
+        return Submitted(task=result.task, state=None)
+    kit.feed.publish(result.events)
+    recorded = Recorded(task=new.id, seq=Seq(1), at=new.at, generation=1, actor=new.actor, step=None, body=created)
+    return Submitted(task=new.id, state=fold(None, request.owner, recorded))
+
+
+def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
+    plan = request.plan
+    at = kit.clock.now()
+    task = TaskId(kit.entropy.new_id("t"))
+    inputs = kit.codec.seal(request.inputs)
+    title = request.title or render(
+        compile_value(plan.title or plan.name), _Inputs(request.inputs, {"id": task, "plan": plan.name})
+    )
+    created = TaskCreated(
+        plan=plan,
+        plan_digest=request.digest,
+        trusted=request.trusted,
+        key=request.key,
+        title=title,
+        inputs=inputs,
+        labels=dict(request.labels or {}),
+        priority=request.priority,
+        workspace=request.workspace,
+        pause_after=request.pause_after,
+    )
+    new = NewTask(
+        id=task,
+        owner=request.owner,
+        plan_name=plan.name,
+        plan_digest=request.digest,
+        inputs_digest=inputs.digest,
+        key=request.key,
+        title=title,
+        priority=request.priority,
+        steps=len(plan.steps) + len(plan.finally_steps),
+        at=at,
+        actor=request.actor,
+        created=Draft(body=created),
+    )
+    return new, created
