@@ -1,0 +1,207 @@
+"""Composition root: settings -> adapters -> kit. The one place that chooses, and the one dynamic import."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from typing import Protocol, cast
+
+from everstep.adapters.clock import SystemClock, ThreadPulse
+from everstep.adapters.entropy import SystemEntropy
+from everstep.adapters.stores.sqlite.store import SqliteStore
+from everstep.adapters.telemetry.logs import LogSink
+from everstep.adapters.threads import Threads
+from everstep.adapters.tools.file import FileTools
+from everstep.adapters.tools.flow import FlowTools
+from everstep.adapters.tools.function import FunctionAdapter
+from everstep.adapters.tools.values import json_tools
+from everstep.adapters.tools.text import text_tools
+from everstep.authoring.tool import FunctionTool
+from everstep.domain.errors import SettingsError
+from everstep.domain.events import Actor, ActorKind
+from everstep.domain.ids import Millis, WorkerId
+from everstep.domain.policy import RetryPolicy
+from everstep.engine.catalog import Catalog
+from everstep.engine.feed import Feed
+from everstep.engine.kit import Kit, Limits
+from everstep.engine.runtime import Runtime
+from everstep.ports.clock import Clock, Pulse
+from everstep.ports.entropy import Entropy
+from everstep.ports.fault import Fault
+from everstep.ports.sink import Sink
+from everstep.ports.store import Store, Worker
+from everstep.ports.tool import ToolAdapter
+from everstep.settings import Settings
+from everstep.wire.values import Codec
+
+FAILPOINTS = "EVERSTEP_FAILPOINTS"
+
+
+class Door(Protocol):
+    """A way in that can be shut."""
+
+    async def close(self) -> None:
+        """Take no more callers."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outside:
+    """Answers to the ports that differ between the world, tests and simulation."""
+
+    store: Store
+    clock: Clock
+    pulse: Pulse
+    entropy: Entropy
+    sink: Sink
+    fault: Fault
+    codec: Codec
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """What an engine is made of."""
+
+    runtime: Runtime
+    workspace: str
+    sink: Sink
+    door: Door | None = None
+
+
+def build(settings: Settings, tools: Iterable[object], *, carries: str) -> Parts:
+    """An engine on the real world; nothing is opened yet."""
+    return assemble(settings, tools, the_world(settings), carries=carries)
+
+
+def the_world(settings: Settings) -> Outside:
+    """Real clock, real chance, the store that the settings name."""
+    clock = SystemClock()
+    codec = Codec(inline_bytes_max=settings.limits.inline_bytes, bytes_max=settings.limits.artifact_bytes)
+    fault = fault_points()
+    assert settings.store_path is not None
+    store = SqliteStore(
+        settings.store_path,
+        artifacts=settings.artifacts,
+        durability=settings.durability,
+        clock=clock,
+        fault=fault,
+    )
+    return Outside(
+        store=store,
+        clock=clock,
+        pulse=ThreadPulse(),
+        entropy=SystemEntropy(),
+        sink=LogSink(settings.log_path, level=settings.log_level),
+        fault=fault,
+        codec=codec,
+    )
+
+
+def assemble(settings: Settings, tools: Iterable[object], outside: Outside, *, carries: str) -> Parts:
+    """An engine on whatever world is handed in."""
+    worker_id = WorkerId(outside.entropy.new_id("w"))
+    threads = Threads()
+    functions = [*_of_modules(settings.tools), *tools]
+    adapters = [*_built_in(outside.codec, threads), *_adapters(functions, outside.codec, threads)]
+    kit = Kit(
+        store=outside.store,
+        codec=outside.codec,
+        clock=outside.clock,
+        pulse=outside.pulse,
+        entropy=outside.entropy,
+        fault=outside.fault,
+        sink=outside.sink,
+        catalog=Catalog(adapters, outside.codec),
+        feed=Feed(),
+        worker=worker_id,
+        actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
+        limits=limits_of(settings),
+    )
+    now = outside.clock.now()
+    worker = Worker(
+        id=worker_id,
+        name=socket.gethostname(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=version("everstep"),
+        started_at=now,
+        heartbeat_at=now,
+    )
+    only = () if carries == "own" else None
+    runtime = Runtime(kit, worker, carries=carries != "none", only=only)
+    return Parts(runtime=runtime, workspace=str(settings.workspace), sink=outside.sink)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The engine's own values out of the settings."""
+    engine, retry = settings.engine, settings.retry
+    return Limits(
+        tasks=engine.tasks,
+        heartbeat_s=engine.heartbeat_ms / 1000,
+        stale_after_ms=Millis(engine.stale_after_ms),
+        max_recoveries=engine.max_recoveries,
+        shutdown_grace_s=engine.shutdown_grace_ms / 1000,
+        step_timeout_ms=Millis(engine.step_timeout_ms),
+        items_max=settings.limits.items,
+        live_tasks_max=settings.limits.live_tasks,
+        retry=RetryPolicy(
+            times=retry.times,
+            delay_ms=Millis(retry.delay_ms),
+            factor=2.0,
+            max_delay_ms=Millis(retry.max_delay_ms),
+            within_ms=None,
+            only=None,
+        ),
+    )
+
+
+def fault_points() -> Fault:
+    """A no-op, unless the environment arms failpoints."""
+    if FAILPOINTS not in os.environ:
+        from everstep.ports.fault import no_fault
+
+        return no_fault
+    return cast("Fault", import_module("everstep.testing.crash").fault_from_env())
+
+
+async def open_local_door(desk: object, settings: Settings) -> Door | None:
+    """The engine's local door, by name: no arrow may point up to `doors`."""
+    if settings.store_path is None:
+        return None
+    return cast("Door", await import_module("everstep.doors.local").open_door(desk, settings))
+
+
+def _built_in(codec: Codec, threads: Threads) -> Iterator[ToolAdapter]:
+    yield text_tools()
+    yield json_tools(codec)
+    yield FlowTools(codec)
+    yield FileTools(threads)
+
+
+def _of_modules(names: Iterable[str]) -> Iterator[object]:
+    """Tools of modules that the operator's configuration names; the project folder can be imported from."""
+    for name in names:
+        if "" not in sys.path:
+            sys.path.insert(0, "")
+        try:
+            module = import_module(name)
+        except ImportError as error:
+            raise SettingsError(
+                f"tools: cannot import '{name}': {error}", what_to_do="correct `tools` in everstep.toml"
+            ) from error
+        yield from (value for value in vars(module).values() if isinstance(value, FunctionTool))
+
+
+def _adapters(tools: Iterable[object], codec: Codec, threads: Threads) -> Iterator[ToolAdapter]:
+    """Functions, adapters, or objects that look like one."""
+    for tool in tools:
+        if isinstance(tool, FunctionTool):
+            yield FunctionAdapter(tool.served, codec=codec, threads=threads)
+        elif hasattr(tool, "tools") and hasattr(tool, "execute"):
+            yield cast("ToolAdapter", tool)
+        else:
+            raise SettingsError(
+                f"{tool!r} is no tool", what_to_do="decorate the function with @tool, or hand in a ToolAdapter"
+            )

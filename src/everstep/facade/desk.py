@@ -1,0 +1,253 @@
+"""Desk: every operation once, with who asks. Doors translate into these calls and back; there is no second way in."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from everstep.domain.check import ToolFacts, input_problems, problems
+from everstep.domain.errors import NotFound, PlanError, Validation
+from everstep.domain.events import Actor
+from everstep.domain.ids import Digest, PauseId, Seq, TaskId
+from everstep.domain.plan import PlanSpec
+from everstep.domain.problem import Problem, worst
+from everstep.domain.record import record
+from everstep.domain.states import TERMINAL, TaskStatus
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject, JsonValue, Sealed
+from everstep.engine import control
+from everstep.engine.catalog import Entry
+from everstep.engine.runtime import Gate, Runtime
+from everstep.engine.submit import Request, submit
+from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
+
+EVENTS_PAGE = 500
+LIVE = frozenset(TaskStatus) - TERMINAL
+
+
+@record
+class Who:
+    """On whose behalf, and by whom."""
+
+    owner: str
+    actor: Actor
+
+
+@record
+class Wish:
+    """A plan to be carried out, and how."""
+
+    plan: PlanSpec
+    digest: Digest
+    inputs: JsonObject
+    trusted: bool
+    key: str | None = None
+    title: str | None = None
+    labels: Mapping[str, str] | None = None
+    priority: int = 1
+    pause_after: str | None = None
+
+
+class Desk:
+    """The operations of one engine."""
+
+    def __init__(self, runtime: Runtime, workspace: str) -> None:
+        self._runtime = runtime
+        self._kit = runtime.kit
+        self._workspace = workspace
+        self._facts = {entry.spec.name: facts_of(entry) for entry in runtime.kit.catalog.entries()}
+        self._sound: set[tuple[Digest, bool]] = set()
+
+    # Plans and tools
+
+    @property
+    def gate(self) -> Gate:
+        """Whether the engine takes work."""
+        return self._runtime.gate
+
+    @property
+    def tools(self) -> Sequence[Entry]:
+        """What this engine can call."""
+        return self._kit.catalog.entries()
+
+    @property
+    def facts(self) -> Mapping[str, ToolFacts]:
+        """What the plan check knows of the tools."""
+        return self._facts
+
+    def check(self, plan: PlanSpec, *, trusted: bool = True) -> tuple[Problem, ...]:
+        """Every problem of a plan with this engine's tools."""
+        return problems(plan, self._facts, self._kit.codec.validator, trusted=trusted)
+
+    # Tasks
+
+    async def submit(self, wish: Wish, who: Who) -> TaskState:
+        """A durable task, or every reason why not."""
+        self._runtime.require_ready()
+        self._accept(wish)
+        done = await submit(
+            Request(
+                plan=wish.plan,
+                digest=wish.digest,
+                inputs=with_defaults(wish.plan, wish.inputs),
+                actor=who.actor,
+                owner=who.owner,
+                trusted=wish.trusted,
+                workspace=self._workspace,
+                key=wish.key,
+                title=wish.title,
+                labels=wish.labels,
+                priority=wish.priority,
+                pause_after=wish.pause_after,
+            ),
+            self._kit,
+        )
+        if done.state is None:
+            return await control.load(done.task, who.owner, self._kit)
+        self._runtime.loop.take(done.state)
+        return done.state
+
+    def _accept(self, wish: Wish) -> None:
+        if (wish.digest, wish.trusted) not in self._sound:
+            found = self.check(wish.plan, trusted=wish.trusted)
+            if worst(found):
+                raise PlanError(f"the plan '{wish.plan.name}' has problems", found)
+            self._sound.add((wish.digest, wish.trusted))
+        refused = input_problems(wish.plan, wish.inputs, self._kit.codec.validator)
+        if refused:
+            raise PlanError(f"the inputs do not fit '{wish.plan.name}'", refused, code="inputs_invalid")
+        if wish.pause_after is not None and all(wish.pause_after != step.id for step in wish.plan.steps):
+            raise Validation(f"the plan has no step '{wish.pause_after}'")
+        if not 0 <= wish.priority <= PRIORITY_MAX:
+            raise Validation(f"priority {wish.priority} is not within 0 and {PRIORITY_MAX}")
+
+    async def newest(self, plan: PlanSpec, digest: Digest, inputs: JsonObject, who: Who) -> TaskState | None:
+        """The newest unfinished task of the same plan and inputs."""
+        sealed = self._kit.codec.seal(with_defaults(plan, inputs))
+        page = await self.list(
+            TaskFilter(owner=who.owner, statuses=LIVE, plan_digest=digest, inputs_digest=sealed.digest, limit=1)
+        )
+        return await self.get(page.items[0].id, who) if page.items else None
+
+    async def get(self, name: str, who: Who) -> TaskState:
+        """A task by id, key, or unique beginning of its id."""
+        found = await self._kit.store.find_task(who.owner, name)
+        if not found:
+            raise NotFound(f"no task '{name}'")
+        if len(found) > 1:
+            raise Validation(
+                f"'{name}' begins {len(found)} task ids", what_to_do="give more characters", details={"tasks": [*found]}
+            )
+        return await control.load(found[0], who.owner, self._kit)
+
+    async def list(self, which: TaskFilter) -> Page:
+        """Summaries, newest first."""
+        return await self._kit.store.list_tasks(which)
+
+    async def events(self, task: TaskId, after: Seq, *, follow: bool) -> AsyncIterator[Journaled]:
+        """The journal from `after + 1`, then live: dense, in order, each once. Join first, then read."""
+        subscription = self._kit.feed.join(task)
+        last = after
+        try:
+            while True:
+                subscription.caught_up()
+                more = True
+                while more:
+                    page = await self._kit.store.read_events(task, last, EVENTS_PAGE)
+                    more = len(page) == EVENTS_PAGE
+                    for event in page:
+                        last = event.seq
+                        yield event
+                if not follow:
+                    return
+                while not subscription.overflowed:
+                    live = await subscription.wait()
+                    fresh = [event for event in live if event.seq > last]
+                    if fresh and fresh[0].seq != last + 1:
+                        break
+                    for event in fresh:
+                        last = event.seq
+                        yield event
+                    if subscription.closed:
+                        return
+        finally:
+            subscription.close()
+
+    async def value(self, sealed: Sealed) -> JsonValue:
+        """A sealed value, fetched if it lives in an artifact."""
+        if sealed.present:
+            return sealed.value
+        (value,) = await self._kit.store.get_payloads((sealed.digest,))
+        return value
+
+    async def first(self, task: TaskId, types: frozenset[str], after: Seq) -> Journaled | None:
+        """The first event of one of these types; None if the engine stops before it comes.
+
+        Join first, then read; a task that this very loop still carries has nothing to read yet.
+        """
+        subscription = self._kit.feed.join(task, types)
+        try:
+            if not self._runtime.loop.carries(task):
+                async for event in self.events(task, after, follow=False):
+                    if event.type in types:
+                        return event
+            return next(iter(await subscription.wait()), None)
+        finally:
+            subscription.close()
+
+    # Commands
+
+    async def pause(self, task: TaskId, who: Who, note: str | None) -> TaskState:
+        """Ask for a pause."""
+        self._runtime.require_ready()
+        return self._told(await control.pause(task, who.owner, who.actor, note, self._kit))
+
+    async def resume(self, task: TaskId, who: Who, note: str | None) -> TaskState:
+        """Lift a pause someone asked for."""
+        self._runtime.require_ready()
+        return self._told(await control.resume(task, who.owner, who.actor, note, self._kit))
+
+    async def cancel(self, task: TaskId, who: Who, note: str | None) -> TaskState:
+        """End on request."""
+        self._runtime.require_ready()
+        return self._told(await control.cancel(task, who.owner, who.actor, note, self._kit))
+
+    async def answer(self, pause: PauseId, who: Who, reply: control.Reply) -> TaskState:
+        """Answer a pause."""
+        self._runtime.require_ready()
+        return self._told(await control.answer(pause, who.owner, who.actor, reply, self._kit))
+
+    async def inbox(self, which: PauseFilter) -> Sequence[KeptPause]:
+        """What waits for someone, oldest first."""
+        return await self._kit.store.list_pauses(which)
+
+    def carry(self, task: TaskId) -> None:
+        """Let a foreground engine carry this task too."""
+        self._runtime.loop.carry_too(task)
+
+    async def info(self) -> Info:
+        """The store's figures."""
+        return await self._kit.store.info()
+
+    def _told(self, state: TaskState) -> TaskState:
+        self._runtime.loop.nudge(state.id)
+        return state
+
+
+PRIORITY_MAX = 3
+
+
+def facts_of(entry: Entry) -> ToolFacts:
+    """A tool as the plan check sees it."""
+    spec = entry.spec
+    return ToolFacts(
+        name=spec.name,
+        input_schema=spec.input_schema,
+        output_schema=spec.output_schema,
+        effect=spec.effect,
+        probeable=spec.probeable,
+        validate=entry.check_input,
+    )
+
+
+def with_defaults(plan: PlanSpec, inputs: JsonObject) -> JsonObject:
+    """Inputs with the plan's defaults filled in, so that what is recorded is what is used."""
+    defaults = {spec.name: spec.schema["default"] for spec in plan.inputs if not spec.required}
+    return {**defaults, **inputs}

@@ -1,0 +1,186 @@
+"""Engine: the Python door. Async; `everstep.blocking` is the same without `await`."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from everstep.authoring.plan import Plan
+from everstep.bootstrap import Parts, build, open_local_door
+from everstep.domain.errors import EngineClosed
+from everstep.domain.events import Actor, ActorKind
+from everstep.domain.ids import PauseId
+from everstep.domain.pauses import PauseType
+from everstep.domain.states import TaskStatus
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.engine.control import Reply
+from everstep.facade.desk import Desk, Who, Wish
+from everstep.facade.task import Task
+from everstep.facade.views import Event, Pause, Result
+from everstep.ports.store import PauseFilter, TaskFilter
+from everstep.settings import Settings, load_settings
+
+
+class Engine:
+    """Durable tasks in this process, on one store. Opening takes the store; nothing happens before.
+
+    It carries every task of the store; with `worker=False` it only starts, watches and answers.
+    """
+
+    def __init__(
+        self,
+        store: str | Path | None = None,
+        *,
+        tools: Iterable[object] = (),
+        config: Mapping[str, JsonValue] | Settings | None = None,
+        owner: str = "local",
+        worker: bool = True,
+    ) -> None:
+        settings = config if isinstance(config, Settings) else load_settings(config or {})
+        self._settings = settings if store is None else settings.with_store(str(store))
+        self._tools = tuple(tools)
+        self._carries = "all" if worker else "none"
+        self._who = Who(owner=owner, actor=Actor(kind=ActorKind.HUMAN, id=owner, via="python"))
+        self._parts: Parts | None = None
+        self._opened: Desk | None = None
+
+    @classmethod
+    def foreground(cls, settings: Settings, *, tools: Iterable[object] = (), via: str = "cli") -> Self:
+        """An engine that carries only what it is told to: its own task, and what others hand it."""
+        engine = cls(config=settings, tools=tools)
+        engine._carries = "own"
+        engine._who = Who(owner=settings.owner, actor=Actor(kind=ActorKind.HUMAN, id=settings.owner, via=via))
+        return engine
+
+    @property
+    def desk(self) -> Desk:
+        """The operations behind every door."""
+        if self._opened is None:
+            raise EngineClosed("the engine is not open")
+        return self._opened
+
+    @property
+    def who(self) -> Who:
+        """On whose behalf this engine acts when Python asks."""
+        return self._who
+
+    @property
+    def recovered(self) -> int:
+        """How many interrupted tasks were found at the start."""
+        return self.desk.gate.recovered
+
+    async def open(self) -> Self:
+        """Lock the store, migrate, scan for interrupted work, accept."""
+        if self._opened is not None:
+            raise EngineClosed("the engine is open already", what_to_do="open it once, close it once")
+        parts = build(self._settings, self._tools, carries=self._carries)
+        await parts.runtime.open()
+        self._parts = parts
+        self._opened = Desk(parts.runtime, parts.workspace)
+        try:
+            parts.door = await open_local_door(self._opened, self._settings)
+            await parts.runtime.recover()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        """Stop in order; closing twice is harmless."""
+        parts, self._parts, self._opened = self._parts, None, None
+        if parts is None:
+            return
+        if parts.door is not None:
+            await parts.door.close()
+        await parts.runtime.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def start(
+        self,
+        plan: Plan | str | Path,
+        inputs: JsonObject | None = None,
+        *,
+        key: str | None = None,
+        title: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        priority: int = 1,
+    ) -> Task:
+        """Always a new task, durable on return; the same key, plan and inputs give the same task."""
+        loaded = as_plan(plan)
+        wish = Wish(
+            plan=loaded.spec,
+            digest=loaded.digest,
+            inputs=inputs or {},
+            trusted=loaded.trusted,
+            key=key,
+            title=title,
+            labels=labels,
+            priority=priority,
+        )
+        return self._task(await self.desk.submit(wish, self._who))
+
+    async def run(
+        self,
+        plan: Plan | str | Path,
+        inputs: JsonObject | None = None,
+        *,
+        key: str | None = None,
+        new: bool = False,
+        on_pause: str = "wait",
+    ) -> Result:
+        """Go on with the newest unfinished task of this plan and these inputs, else start one; wait for it."""
+        task = None if new or key is not None else await self.unfinished(plan, inputs or {})
+        if task is None:
+            task = await self.start(plan, inputs, key=key)
+        elif any(pause.type == PauseType.USER_REQUESTED for pause in task.pauses):
+            await task.resume()
+        self.desk.carry(task.task_id)
+        return await task.result(on_pause=on_pause)
+
+    async def unfinished(self, plan: Plan | str | Path, inputs: JsonObject) -> Task | None:
+        """The newest unfinished task of the same plan and inputs."""
+        loaded = as_plan(plan)
+        state = await self.desk.newest(loaded.spec, loaded.digest, inputs, self._who)
+        return None if state is None else self._task(state)
+
+    async def get(self, id: str) -> Task:
+        """A task by id, key, or unique beginning of its id."""
+        return self._task(await self.desk.get(id, self._who))
+
+    async def list(self, *, status: str | None = None, plan: str | None = None, limit: int = 50) -> list[Task]:
+        """Tasks of this owner, newest first."""
+        statuses = None if status is None else frozenset(TaskStatus(word) for word in status.split(","))
+        which = TaskFilter(owner=self._who.owner, statuses=statuses, plan_name=plan, limit=limit)
+        page = await self.desk.list(which)
+        return [await self.get(item.id) for item in page.items]
+
+    async def events(self, id: str, after: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
+        """A task's journal, then live."""
+        task = await self.get(id)
+        async for event in task.events(after, follow=follow):
+            yield event
+
+    async def inbox(self, task: str | None = None) -> list[Pause]:
+        """What waits for someone, oldest first."""
+        of = (await self.get(task)).task_id if task is not None else None
+        kept = await self.desk.inbox(PauseFilter(owner=self._who.owner, task=of))
+        return [Pause(one.task, one.pause, self._answer) for one in kept]
+
+    async def _answer(self, pause: str, reply: Reply) -> None:
+        await self.desk.answer(PauseId(pause), self._who, reply)
+
+    def _task(self, state: TaskState) -> Task:
+        return Task(self.desk, self._who, state)
+
+
+def as_plan(plan: Plan | str | Path) -> Plan:
+    """A plan as given, or read from its file."""
+    return plan if isinstance(plan, Plan) else Plan.load(plan)

@@ -1,0 +1,136 @@
+"""What Python callers hold: an event, a result, a pause. Snapshots; nothing here changes by itself."""
+
+from collections.abc import Awaitable, Callable
+
+from everstep.domain.errors import EverstepError
+from everstep.domain.events import Issue
+from everstep.domain.pauses import ANSWERS
+from everstep.domain.pauses import Pause as OpenPause
+from everstep.domain.record import record
+from everstep.domain.states import TaskStatus
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.engine.control import Reply
+from everstep.ports.store import Journaled
+from everstep.wire.event import loads
+
+
+@record
+class Event:
+    """One line of a task's journal, as at every door."""
+
+    task: str
+    seq: int
+    at: str
+    type: str
+    step: str | None
+    generation: int
+    actor: JsonObject
+    data: JsonObject
+
+
+def event_of(journaled: Journaled) -> Event:
+    """An event, read from the bytes of the journal."""
+    envelope = loads(journaled.encoded)
+    return Event(**envelope)
+
+
+@record
+class Result:
+    """How a task stands when waiting for it ended."""
+
+    task_id: str
+    status: str
+    outcome: str | None
+    outputs: JsonObject | None
+    issues: tuple[Issue, ...]
+    error: JsonObject | None
+
+    def raise_for_status(self) -> "Result":
+        """Raise if the task did not complete; the only way a failed task raises."""
+        if self.status != TaskStatus.COMPLETED:
+            what = self.error["message"] if self.error else "it waits for someone"
+            raise EverstepError(f"task {self.task_id} is {self.status}: {what}", code="task_not_completed")
+        return self
+
+
+@record
+class Progress:
+    """How far a task has come."""
+
+    fraction: float
+    done: int
+    total: int
+
+
+def progress_of(state: TaskState) -> Progress:
+    """Finished steps of all; 1.0 only when the task has ended."""
+    total = len(state.specs)
+    fraction = 1.0 if state.terminal else min(state.done / total, 0.99) if total else 0.0
+    return Progress(fraction=fraction, done=state.done, total=total)
+
+
+class Pause:
+    """An open question of a task, and every way to answer it."""
+
+    def __init__(self, task: str, pause: OpenPause, answer: Callable[[str, Reply], Awaitable[None]]) -> None:
+        self._pause = pause
+        self._answer = answer
+        self.task = task
+        self.id = pause.id
+        self.step = pause.step
+        self.type = pause.type.value
+        self.title = pause.title
+        self.why = pause.why
+        self.guidance = pause.guidance
+        self.answers = ANSWERS[pause.type]
+
+    async def happened(self, output: JsonValue = None, *, note: str | None = None) -> None:
+        """The interrupted call did happen, with this result."""
+        await self._say(Reply(answer="happened", output=output, note=note))
+
+    async def not_happened(self, *, note: str | None = None) -> None:
+        """It did not: call it again."""
+        await self._say(Reply(answer="not_happened", note=note))
+
+    async def retry(self, *, note: str | None = None) -> None:
+        """Try the step again."""
+        await self._say(Reply(answer="retry", note=note))
+
+    async def retry_with(self, arguments: JsonObject, *, note: str | None = None) -> None:
+        """Try the step again with other arguments."""
+        await self._say(Reply(answer="retry_with", arguments=arguments, note=note))
+
+    async def supply_arguments(self, arguments: JsonObject, *, note: str | None = None) -> None:
+        """Give the arguments that are missing."""
+        await self._say(Reply(answer="supply_arguments", arguments=arguments, note=note))
+
+    async def supply_output(self, output: JsonValue, *, note: str | None = None) -> None:
+        """Give the step's result; no call is made."""
+        await self._say(Reply(answer="supply_output", output=output, note=note))
+
+    async def answer(self, value: JsonValue, *, note: str | None = None) -> None:
+        """Answer the question."""
+        await self._say(Reply(answer="answer", value=value, note=note))
+
+    async def resume(self, *, note: str | None = None) -> None:
+        """Go on."""
+        await self._say(Reply(answer="resume", note=note))
+
+    async def skip(self, *, note: str | None = None) -> None:
+        """Leave this step out."""
+        await self._say(Reply(answer="skip", note=note))
+
+    async def fail(self, *, note: str | None = None) -> None:
+        """Let the step fail."""
+        await self._say(Reply(answer="fail", note=note))
+
+    async def cancel(self, *, note: str | None = None) -> None:
+        """Cancel the task."""
+        await self._say(Reply(answer="cancel", note=note))
+
+    async def _say(self, reply: Reply) -> None:
+        await self._answer(self.id, reply)
+
+    def __repr__(self) -> str:
+        return f"<Pause {self.id} {self.type} {self.step or self.task}>"
