@@ -26,6 +26,7 @@ check: $(READY) ## format, lint, types, import contracts, tidy, fast tests; befo
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/write_docs.py --check
 	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) tests/test_tidy.py tests/unit
 
 bench: $(READY) ## measure, against floors
@@ -34,7 +35,8 @@ bench: $(READY) ## measure, against floors
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
 
-docs: $(READY) ## write what is generated: the requirement map, with the results of the last `make test`
+docs: $(READY) ## write what is generated: state diagrams, and the requirement map with the results of the last `make test`
+	$(BIN)/python scripts/write_docs.py
 	$(PYTEST) -qq --collect-only --write-requirements
 
 clean: ## remove what can be made again

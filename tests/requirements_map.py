@@ -146,7 +146,7 @@ def left_out(session: pytest.Session, exitstatus: int) -> str:
         "-k selects tests": option.keyword,
         "-m selects tests": option.markexpr,
         "--deselect or --ignore selects tests": option.deselect or option.ignore or option.ignore_glob,
-        "--last-failed or --stepwise selects tests": option.lf or getattr(option, "stepwise", False),
+        "--last-failed or --stepwise selects tests": getattr(option, "lf", False) or getattr(option, "stepwise", False),
         "nothing was executed": option.collectonly and not option.write_requirements,
         "the run stopped early": session.shouldfail
         or exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED},
