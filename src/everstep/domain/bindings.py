@@ -95,6 +95,8 @@ class BoundText:
     pointer: str
     text: str
     expressions: tuple[Expression, ...]
+    alone: bool
+    """It is one binding and nothing else."""
 
 
 @record
@@ -197,8 +199,9 @@ def _compile_text(text: str, pointer: str, texts: list[BoundText], errors: list[
     expressions = tuple(part for part in parts if not isinstance(part, str))
     if not expressions:
         return Fixed(value="".join(part for part in parts if isinstance(part, str)))
-    texts.append(BoundText(pointer=pointer, text=text, expressions=expressions))
-    return Whole(expression=expressions[0]) if len(parts) == 1 else Woven(parts=parts)
+    alone = len(parts) == 1
+    texts.append(BoundText(pointer=pointer, text=text, expressions=expressions, alone=alone))
+    return Whole(expression=expressions[0]) if alone else Woven(parts=parts)
 
 
 def _fixed_list(value: list[JsonValue], items: tuple[Shape, ...]) -> Fixed | None:

@@ -29,7 +29,7 @@ def problems(
     lookup = Lookup(plan, tools)
     check_names(plan, found)
     check_inputs(plan, compile_schema, found)
-    check_tools(plan, tools, found, trusted=trusted)
+    check_tools(lookup, tools, found, trusted=trusted)
     check_resources(plan, found)
     uses = check_bindings(lookup, found)
     check_order(plan, uses, found)

@@ -3,9 +3,8 @@
 import re
 from typing import Final
 
-from everstep.domain.bindings import Absent, Compiled, Found, SyntaxProblem, Whole, compile_value, references, test
+from everstep.domain.bindings import Absent, Compiled, Found, SyntaxProblem, references, test
 from everstep.domain.check_order import Use
-from everstep.domain.check_tools import is_secret
 from everstep.domain.check_types import BOOLEAN, LIST, Look, Types, check_types, types_in
 from everstep.domain.described import types
 from everstep.domain.expression import FUNCTIONS, Expression, Ref, Span, refs
@@ -34,22 +33,27 @@ class _Check:
         self._found = found
         self._used_inputs: set[str | int] = set()
         self._curly: set[str] = set()
-        self._secrets = frozenset(item.name for item in lookup.plan.inputs if item.schema.get("type") == "secret")
 
     def slot(self, slot: Slot) -> None:
         """One place."""
         if slot.value is None:
             return
-        compiled = compile_value(slot.value)
+        compiled = self._lookup.compiled(slot.path, slot.value)
         for error in compiled.errors:
             self._syntax(slot, error)
-        optional = {reference.parts[0]: reference.optional for reference in references(compiled)}
+        optional = {
+            (slot.path + reference.pointer, reference.parts[0])
+            for reference in references(compiled)
+            if reference.optional
+        }
         for text in compiled.texts:
             path = slot.path + text.pointer
             for expression in text.expressions:
+                if self._found.full:
+                    return
                 for ref in refs(expression):
-                    self._ref(ref, slot, path, optional=optional[ref.parts[0]])
-                self._types(expression, slot, path, whole=compiled.shape == Whole(expression=expression))
+                    self._ref(ref, slot, path, optional=(path, ref.parts[0]) in optional)
+                self._types(expression, slot, path, alone=text.alone and not text.pointer)
         if slot.wants is Wants.CONDITION and not compiled.errors:
             self._never(slot, compiled)
         self._curly.update(_curly_inputs(slot.value))
@@ -75,7 +79,7 @@ class _Check:
         if isinstance(known, Nothing):
             self._nothing(known, ref, path)
             return
-        if is_secret(ref, self._secrets) and not slot.path.endswith("/with"):
+        if self._lookup.is_secret(ref) and not slot.path.endswith("/with"):
             self._found.add("secret_exposed", path, f"a secret may not go into '{_key(path)}'", span=ref.span)
         if known.undescribed is not None and ref.path:
             message = f"'{known.undescribed}' describes no output"
@@ -105,7 +109,7 @@ class _Check:
             hint = f"write default({ref.root}…, null), or another fallback"
             self._found.add("unknown_field", path, message, span=ref.parts[-1], hint=hint)
 
-    def _types(self, expression: Expression, slot: Slot, path: str, *, whole: bool) -> None:
+    def _types(self, expression: Expression, slot: Slot, path: str, *, alone: bool) -> None:
         def types_of(ref: Ref) -> Types:
             known = self._lookup.find(ref, slot)
             return types(known.schema, known.whole) if isinstance(known, Known) and not known.undescribed else None
@@ -114,7 +118,7 @@ class _Check:
             self._found.add("wrong_type", path, message, span=span)
 
         look = Look(types_of=types_of, report=report)
-        if whole and slot.wants is not Wants.ANYTHING:
+        if alone and slot.wants is not Wants.ANYTHING:
             wanted = BOOLEAN if slot.wants is Wants.CONDITION else LIST
             check_types(expression, wanted, f"'{_key(slot.path)}'", look)
         elif not isinstance(expression, Ref):

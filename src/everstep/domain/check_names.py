@@ -39,6 +39,11 @@ def steps_of(plan: PlanSpec) -> Iterator[tuple[str, StepSpec, bool]]:
         yield f"/finally/{at}", step, True
 
 
+def is_tool_name(name: str) -> bool:
+    """Whether a tool could be called so."""
+    return len(name) <= _TOOL_CHARS_MAX and _TOOL_NAME.fullmatch(name) is not None
+
+
 def _check_count(plan: PlanSpec, found: Findings) -> None:
     count = len(plan.steps) + len(plan.finally_steps)
     if count > STEPS_MAX:
@@ -86,7 +91,7 @@ def _check_step(path: str, step: StepSpec, found: Findings) -> None:
     if step.undo is not None:
         tools.append(("/undo/tool", step.undo.tool))
     for key, tool in tools:
-        if tool is not None and not (_TOOL_NAME.fullmatch(tool) and len(tool) <= _TOOL_CHARS_MAX):
+        if tool is not None and not is_tool_name(tool):
             found.add("bad_name", path + key, f"'{tool}' is not a tool name")
 
 

@@ -3,19 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from everstep.domain.bindings import Compiled, compile_value
-from everstep.domain.check_names import steps_of
+from everstep.domain.bindings import Compiled
+from everstep.domain.check_names import is_tool_name, steps_of
 from everstep.domain.described import Described, NoField, field
-from everstep.domain.expression import Ref, refs
+from everstep.domain.expression import refs
 from everstep.domain.facts import ArgumentKind, ToolFacts, kind_at, kinds_of
 from everstep.domain.findings import Findings
+from everstep.domain.lookup import RESOURCE_TOOL, Lookup
 from everstep.domain.plan import Effect, OnUncertain, PlanSpec, StepSpec
 from everstep.domain.pointer import child, keys
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 
-RESOURCE_TOOL: Final = "resource.read"
-"""What a step without a tool of its own is."""
 HARMLESS: Final = (Effect.PURE, Effect.IDEMPOTENT)
 """Calling again does no harm."""
 Tools = Mapping[str, ToolFacts]
@@ -30,17 +29,19 @@ class PlannedCall:
     arguments: JsonObject
 
 
-def check_tools(plan: PlanSpec, tools: Tools, found: Findings, *, trusted: bool) -> None:
+def check_tools(lookup: Lookup, tools: Tools, found: Findings, *, trusted: bool) -> None:
     """Every call of every step."""
-    secret_inputs = frozenset(item.name for item in plan.inputs if item.schema.get("type") == "secret")
+    plan = lookup.plan
     for path, step, last in steps_of(plan):
         for call in calls_of(path, step):
             facts = tools.get(call.tool)
+            if facts is None and not is_tool_name(call.tool):
+                continue
             if facts is None:
                 guess = found.guess("tool", call.tool, tools)
                 found.add("unknown_tool", f"{call.path}/tool", f"no tool '{call.tool}'", suggestion=guess)
             else:
-                _check_arguments(call, facts, secret_inputs, found)
+                _check_arguments(call, facts, lookup, found)
         facts = tools.get(step.tool or RESOURCE_TOOL)
         if facts is not None:
             _check_care(path, step, tools, found)
@@ -74,28 +75,36 @@ def effect_of(step: StepSpec, tools: Tools) -> Effect:
 # --- arguments ------------------------------------------------------------------------------------------------------
 
 
-def _check_arguments(call: PlannedCall, facts: ToolFacts, secret_inputs: frozenset[str], found: Findings) -> None:
-    compiled = {name: compile_value(value) for name, value in call.arguments.items()}
+def _check_arguments(call: PlannedCall, facts: ToolFacts, lookup: Lookup, found: Findings) -> None:
+    compiled = lookup.compiled(f"{call.path}/with", call.arguments)
+    pointers = [text.pointer for text in compiled.texts] + [error.pointer for error in compiled.errors]
+    bound = {keys(pointer)[0] for pointer in pointers}
     unknown = _check_known(call, facts, found)
     missing = _check_complete(call, facts, found)
-    constant = {name: call.arguments[name] for name, value in compiled.items() if value.constant}
-    whole = len(constant) == len(compiled) and not unknown and not missing
+    constant = {name: value for name, value in call.arguments.items() if name not in bound}
+    whole = not bound and not unknown and not missing
     for pointer, message in facts.validate(constant):
-        argument, *inner = keys(pointer) or ("",)
-        if argument in unknown or (not argument and not whole):
-            continue
-        label = argument + "".join(f"[{key}]" for key in inner) if argument else call.tool
-        found.add("bad_argument", f"{call.path}/with{pointer}", f"'{label}' {message}")
-    if constant.keys() == compiled.keys():
-        return
-    kinds = facts.kinds if facts.kinds is not None else kinds_of(facts.input_schema)
-    for name, value in compiled.items():
-        _check_kinds(child("", name), value, kinds, _Sink(call=call, secret_inputs=secret_inputs, found=found))
+        argument = keys(pointer)[0] if pointer else ""
+        if argument not in unknown and (argument or whole):
+            label = label_of(pointer) if pointer else call.tool
+            found.add("bad_argument", f"{call.path}/with{pointer}", f"'{label}' {message}")
+    if compiled.texts:
+        kinds = facts.kinds if facts.kinds is not None else kinds_of(facts.input_schema)
+        _check_kinds(call, compiled, kinds, found)
+        _check_secrets(call, compiled, kinds, lookup, found=found)
+
+
+def label_of(pointer: str) -> str:
+    """An argument, or a part of it, as people write it: `argv[0]`."""
+    argument, *inner = keys(pointer)
+    return argument + "".join(f"[{key}]" for key in inner)
 
 
 def _check_known(call: PlannedCall, facts: ToolFacts, found: Findings) -> set[str]:
     unknown: set[str] = set()
     for name in call.arguments:
+        if found.full:
+            break
         place = field(facts.input_schema, name, facts.input_schema)
         if isinstance(place, NoField):
             unknown.add(name)
@@ -114,38 +123,25 @@ def _check_complete(call: PlannedCall, facts: ToolFacts, found: Findings) -> boo
     return bool(names)
 
 
-@record
-class _Sink:
-    """Where the values of one call end up."""
-
-    call: PlannedCall
-    secret_inputs: frozenset[str]
-    found: Findings
+def _check_kinds(call: PlannedCall, compiled: Compiled, kinds: Mapping[str, ArgumentKind], found: Findings) -> None:
+    for text in compiled.texts:
+        if kind_at(kinds, text.pointer) is ArgumentKind.LITERAL:
+            message = f"a binding in '{label_of(text.pointer)}' would choose the program, write it out"
+            found.add("unsafe_binding", f"{call.path}/with{text.pointer}", message, span=text.expressions[0].span)
 
 
-def _check_kinds(pointer: str, value: Compiled, kinds: Mapping[str, ArgumentKind], sink: _Sink) -> None:
-    for text in value.texts:
-        place = pointer + text.pointer
-        kind = kind_at(kinds, place)
-        path = f"{sink.call.path}/with{place}"
-        argument, *inner = keys(place)
-        label = argument + "".join(f"[{key}]" for key in inner)
-        if kind is ArgumentKind.LITERAL:
-            message = f"a binding in '{label}' would choose the program, write it out"
-            sink.found.add("unsafe_binding", path, message, span=text.expressions[0].span)
+def _check_secrets(
+    call: PlannedCall, compiled: Compiled, kinds: Mapping[str, ArgumentKind], lookup: Lookup, *, found: Findings
+) -> None:
+    for text in compiled.texts:
+        allowed = kind_at(kinds, text.pointer) is ArgumentKind.SECRET
+        alone = text.alone
         for ref in (ref for expression in text.expressions for ref in refs(expression)):
-            if not is_secret(ref, sink.secret_inputs):
+            if not lookup.is_secret(ref) or (allowed and alone):
                 continue
-            if kind is not ArgumentKind.SECRET:
-                sink.found.add("secret_exposed", path, f"a secret may not go into '{label}'", span=ref.span)
-            elif text.expressions != (ref,) or not text.text.startswith("${") or not text.text.endswith("}"):
-                message = f"a secret stands alone: '{label}' may hold nothing else"
-                sink.found.add("secret_exposed", path, message, span=ref.span)
-
-
-def is_secret(ref: Ref, secret_inputs: frozenset[str]) -> bool:
-    """Whether a reference leads to a secret."""
-    return ref.root == "secrets" or (ref.root == "inputs" and bool(ref.path) and ref.path[0] in secret_inputs)
+            label = label_of(text.pointer)
+            message = f"a secret may not go into '{label}'" if not allowed else f"a secret stands alone in '{label}'"
+            found.add("secret_exposed", f"{call.path}/with{text.pointer}", message, span=ref.span)
 
 
 # --- care and trust -------------------------------------------------------------------------------------------------

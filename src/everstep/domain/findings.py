@@ -6,8 +6,8 @@ from typing import Any, Final
 from everstep.domain.problem import PROBLEMS_MAX, Problem, Severity
 from everstep.domain.suggest import suggest
 
-_GUESSES_MAX: Final = 100
-"""A guess compares a name with hundreds of others; nobody reads the hundredth."""
+_GUESSES_MAX: Final = 25
+"""A guess compares a name with hundreds of others, and only so many problems are shown."""
 
 
 class Findings:
@@ -18,10 +18,15 @@ class Findings:
         self._said: set[tuple[str, str, str]] = set()
         self._guesses: dict[tuple[str, str], str | None] = {}
 
+    @property
+    def full(self) -> bool:
+        """Whether there is no point in looking further."""
+        return len(self.problems) >= PROBLEMS_MAX
+
     def add(self, code: str, path: str, message: str, **more: Any) -> None:  # noqa: ANN401 -- the optional fields of a Problem
         """Note an error, once in each place; `more` are optional fields of the Problem."""
         said = (code, path, message)
-        if len(self.problems) < PROBLEMS_MAX and said not in self._said:
+        if not self.full and said not in self._said:
             self._said.add(said)
             self.problems.append(Problem(code=f"plan.{code}", path=path, message=message, **more))
 

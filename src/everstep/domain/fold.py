@@ -112,6 +112,7 @@ def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
     state.ended_at = at
     state.worker = None
     state.pauses.clear()
+    state.timers.clear()
 
 
 def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
@@ -122,6 +123,7 @@ def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) ->
     step.wait = None
     step.phase = Phase.DONE
     step.retry_at = None
+    state.timers.pop(step.path, None)
     step.pause = None
     step.ended_at = at
     name, index = split_path(step.path)
@@ -212,6 +214,8 @@ def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: In
     step = step_of(state, path)
     step.phase = Phase.WAITING_SLOT
     step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output)
+    if body.until is not None:
+        state.timers[path] = body.until
 
 
 def _attempt_started(state: TaskState, body: e.AttemptStarted, path: StepPath, at: Instant) -> None:
@@ -223,6 +227,7 @@ def _attempt_started(state: TaskState, body: e.AttemptStarted, path: StepPath, a
     step.attempts = body.attempt
     step.last_effect = body.effect
     step.retry_at = None
+    state.timers.pop(path, None)
     step.pause = None
     step.started_at = step.started_at or at
     step.attempt = state.open[path] = OpenAttempt(
@@ -247,6 +252,7 @@ def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: I
     state.work_ms += at - step.attempt.started_at
     step.attempt = None
     step.wait = None
+    state.timers.pop(path, None)
     del state.open[path]
     step.phase = Phase.VALIDATING
     step.error = body.error
@@ -256,6 +262,8 @@ def _retry_scheduled(state: TaskState, body: e.StepRetryScheduled, path: StepPat
     step = step_of(state, path)
     step.phase = Phase.RETRY_WAIT
     step.retry_at = body.error.retry_at
+    if step.retry_at is not None:
+        state.timers[path] = step.retry_at
     step.tries += body.new_key
     step.retries += body.counted
     step.error = body.error

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Final
 
 from everstep.domain.bindings import Compiled, Whole, compile_value
-from everstep.domain.check_tools import RESOURCE_TOOL
+from everstep.domain.check_order import path_of
 from everstep.domain.described import ANYTHING, NoField, field
 from everstep.domain.expression import Ref
 from everstep.domain.facts import ToolFacts
@@ -36,6 +36,9 @@ class Nothing:
     among: Iterable[str] = ()
     suggestion: str | None = None
 
+
+RESOURCE_TOOL: Final = "resource.read"
+"""What a step without a tool of its own is."""
 
 _TEXT: Final[JsonObject] = {"type": "string"}
 _STEP_FACTS: Final[JsonObject] = {
@@ -73,7 +76,8 @@ class Lookup:
         self.binds = {step.bind: at for at, step in reversed([*enumerate(self.steps)])}
         self.ids = {step.id: at for at, step in reversed([*enumerate(self.steps)])}
         self._tools = tools
-        self._sources: dict[int, Compiled] = {}
+        self._secret_inputs = [(item.name,) for item in plan.inputs if item.schema.get("type") == "secret"]
+        self._compiled: dict[str, Compiled] = {}
 
     @cached_property
     def inputs(self) -> JsonObject:
@@ -81,11 +85,21 @@ class Lookup:
         properties: JsonObject = {declared.name: input_schema(declared.schema) for declared in self.plan.inputs}
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
+    def compiled(self, path: str, value: JsonValue) -> Compiled:
+        """The value at a path of the plan, parsed once however many rules look at it."""
+        if path not in self._compiled:
+            self._compiled[path] = compile_value(value)
+        return self._compiled[path]
+
     def source(self, ref: Ref) -> int | None:
         """The step a reference reads from, if it reads from one."""
         if ref.root == "steps":
             return self.ids.get(str(ref.path[0])) if ref.path else None
         return None if ref.root in ROOTS else self.binds.get(ref.root)
+
+    def is_secret(self, ref: Ref) -> bool:
+        """Whether a reference leads to a secret."""
+        return ref.root == "secrets" or (ref.root == "inputs" and ref.path[:1] in self._secret_inputs)
 
     def find(self, ref: Ref, slot: Slot) -> Known | Nothing:
         """What a reference in this place stands for."""
@@ -153,10 +167,8 @@ class Lookup:
     def _item(self, ref: Ref, slot: Slot) -> Known | Nothing:
         """An item of what `for_each` goes through, if that is a plain reference."""
         assert slot.step is not None, "only steps have items"
-        source = self._sources.get(slot.step)
-        if source is None:
-            source = self._sources[slot.step] = compile_value(self.steps[slot.step].for_each)
-        shape = source.shape
+        path = path_of(slot.step, self.plan)
+        shape = self.compiled(f"{path}/for_each", self.steps[slot.step].for_each).shape
         if not isinstance(shape, Whole) or not isinstance(shape.expression, Ref) or shape.expression.root == "item":
             return Known(schema=ANYTHING, whole=ANYTHING)
         items = self.find(shape.expression, slot)
@@ -215,10 +227,11 @@ def _follow(known: Known, path: tuple[str | int, ...], part: int, owner: str) ->
 
 
 def _has(value: JsonValue, path: tuple[str | int, ...]) -> bool:
+    """Whether a literal value has what a path leads to."""
     for key in path:
-        if (isinstance(key, str) and isinstance(value, dict) and key in value) or (
-            isinstance(key, int) and isinstance(value, list) and -len(value) <= key < len(value)
-        ):
+        if isinstance(value, dict) and key in value:
+            value = value[str(key)]
+        elif isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value):
             value = value[key]
         else:
             return False

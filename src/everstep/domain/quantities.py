@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from everstep.domain.ids import Millis
+from everstep.domain.values import INTEGER_MAX
 
 DURATION_MS_MAX: Final = Millis(365 * 86_400_000)
 
@@ -14,7 +15,7 @@ _DURATION: Final = re.compile("".join(rf"(?:([0-9]{{1,15}}){unit}(?![a-z]))?" fo
 _SIZES: Final = {
     "GiB": 1024**3, "GB": 1000**3, "MiB": 1024**2, "MB": 1000**2, "KiB": 1024, "KB": 1000, "B": 1,
 }  # fmt: skip
-_SIZE: Final = re.compile(rf"([0-9]{{1,15}})({'|'.join(_SIZES)})")
+_SIZE: Final = re.compile(rf"([0-9]{{1,16}})({'|'.join(_SIZES)})")
 
 
 def parse_duration(text: str) -> Millis | None:
@@ -40,7 +41,7 @@ def parse_size(text: str) -> int | None:
     """`100B`, `64KB` (1000), `512MiB` (1024), in bytes; at least one."""
     match = _SIZE.fullmatch(text)
     size = int(match[1]) * _SIZES[match[2]] if match else 0
-    return size or None
+    return size if 1 <= size <= INTEGER_MAX else None
 
 
 def format_size(size: int) -> str:

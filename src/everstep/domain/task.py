@@ -4,6 +4,7 @@
 which applies what it is about to commit; if the commit is refused, the state is thrown away and read again.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason
@@ -128,6 +129,8 @@ class TaskState:
     """A pause of the whole task that was lifted before it took effect."""
     open: dict[StepPath, OpenAttempt] = field(default_factory=dict)
     """Attempts without an end, durable waits included."""
+    timers: dict[StepPath, Instant] = field(default_factory=dict)
+    """When retries and durable waits are due."""
     done: int = 0
     """Ended steps of the plan, sub-steps not counted."""
     under_way: int = 0
@@ -149,7 +152,7 @@ class TaskState:
     @property
     def held_back(self) -> bool:
         """Whether a pause of the whole task is open: then nothing starts."""
-        return any(pause.type in OF_THE_TASK for pause in self.pauses.values())
+        return bool(self.pauses) and any(pause.type in OF_THE_TASK for pause in self.pauses.values())
 
 
 @record
@@ -167,19 +170,26 @@ class TaskRow:
     error_code: str | None
 
 
-def row_of(state: TaskState, due_at: Instant | None = None) -> TaskRow:
-    """The row that belongs to a state."""
+def row_of(state: TaskState, starting: Collection[StepPath] = ()) -> TaskRow:
+    """The row that belongs to a state, once the calls that are `starting` have started."""
     return TaskRow(
         status=state.status,
         generation=state.generation,
         recoveries=state.recoveries,
         done=state.done,
-        due_at=due_at,
+        due_at=due_at(state, starting),
         started_at=state.started_at,
         ended_at=state.ended_at,
         outcome=state.outcome,
         error_code=state.error.failure.code if state.error else None,
     )
+
+
+def due_at(state: TaskState, starting: Collection[StepPath] = ()) -> Instant | None:
+    """When the next retry or wait is due."""
+    if not state.timers:
+        return None
+    return min((at for path, at in state.timers.items() if path not in starting), default=None)
 
 
 @record

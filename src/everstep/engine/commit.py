@@ -24,12 +24,11 @@ STORE_WAIT_MS: Final = 500
 class HeldTask:
     """A task this engine holds the lease of, and what it believes of it."""
 
-    __slots__ = ("due_at", "lease", "payloads", "state")
+    __slots__ = ("lease", "payloads", "state")
 
     def __init__(self, lease: Lease, state: TaskState) -> None:
         self.lease = lease
         self.state = state
-        self.due_at: Instant | None = None
         self.payloads: dict[Digest, JsonValue] = {}
         """Values that live in artifacts and were needed here."""
 
@@ -59,7 +58,6 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         if lap.needs:
             await fetch(held, lap.needs, kit)
             continue
-        held.due_at = lap.due_at
         if not drafts and not lap.proposals:
             return ()
         try:
@@ -112,7 +110,7 @@ async def _commit(held: HeldTask, drafts: list[Draft], lap: Lap, kit: Kit) -> Co
         at=lap.at,
         drafts=tuple(drafts),
         proposals=tuple(lap.proposals),
-        row=row_of(state, lap.due_at),
+        row=row_of(state, lap.proposed),
         release=state.status not in HELD,
     )
     (result,) = await kit.store.commit_steps((unit,))

@@ -72,8 +72,6 @@ def _items(lap: Lap, step: StepState) -> list[JsonValue] | None:
 def _go_on(lap: Lap, wired: Wired, item: StepState, items: list[JsonValue]) -> None:
     if item.path in lap.proposed:
         return
-    if item.wait is not None and item.wait.until is not None:
-        lap.look_again(item.wait.until)
     if item.status is StepStatus.PENDING:
         _begin_item(lap, wired, item, items)
     elif propose.callable_now(lap, item):

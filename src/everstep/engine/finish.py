@@ -18,10 +18,7 @@ def end_waits(lap: Lap) -> None:
     for path in list(lap.state.open):
         step = lap.state.steps[path]
         wait = step.wait
-        if wait is None or wait.until is None or wait.output is None:
-            continue
-        if wait.until > lap.at:
-            lap.look_again(wait.until)
+        if wait is None or wait.until is None or wait.output is None or wait.until > lap.at:
             continue
         body = e.StepCompleted(
             attempt=step.attempts,
@@ -77,7 +74,7 @@ def rest(lap: Lap) -> None:
     state = lap.state
     if state.failing is not None:
         return fail(lap)
-    if lap.proposals or lap.needs or state.open or lap.due_at is not None:
+    if lap.proposals or lap.needs or state.open or state.timers:
         return None
     if state.pauses:
         oldest = next(iter(state.pauses.values()))

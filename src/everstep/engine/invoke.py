@@ -1,8 +1,10 @@
 """The one call. The only `except Exception`: whatever a tool raises becomes a value here."""
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath, TaskId
@@ -17,6 +19,7 @@ from everstep.engine.kit import Kit
 from everstep.ports.sink import Sink
 from everstep.ports.tool import Call, Deferred, Log, NeedsInput
 
+T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
 
 
@@ -126,11 +129,9 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
     call = Call(tool=intent.tool, arguments=arguments, effect=intent.effect, idempotency_key=intent.idempotency_key)
     ctx = CallContext(intent, around, kit)
     began = kit.clock.monotonic()
-    limit = kit.clock.timeout(around.timeout_ms / 1000)
     kit.fault("call.execute.before")
     try:
-        async with limit:
-            result = await entry.adapter.execute(call, ctx)
+        result = await within(around.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
         kit.fault("call.execute.after")
         return _result(entry, result, kit, kit.clock.monotonic() - began)
     except NeedsInput as question:
@@ -140,7 +141,7 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
         raise
     except Exception as exc:  # noqa: BLE001 -- the wall between tools and engine
         ctx.end()
-        timed_out = isinstance(exc, TimeoutError) and limit.expired()
+        timed_out = isinstance(exc, TimeIsUp)
         failure = (
             _timeout(intent, around)
             if timed_out
@@ -156,14 +157,39 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
         )
 
 
+class TimeIsUp(Exception):
+    """The engine's own limit; a tool's TimeoutError is the tool's."""
+
+
+async def within(seconds: float, work: Coroutine[object, object, T], kit: Kit) -> T:
+    """`asyncio.timeout` on the engine's clock, at a third of its price."""
+    task = asyncio.current_task()
+    assert task is not None
+    fired = False
+
+    def fire() -> None:
+        nonlocal fired
+        fired = True
+        task.cancel()
+
+    timer = kit.clock.call_later(seconds, fire)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if fired and task.uncancel() == 0:
+            raise TimeIsUp from None
+        raise
+    finally:
+        timer.cancel()
+
+
 async def look(call: Call, effect_state: EffectState, kit: Kit) -> Probe | None:
     """Ask the tool whether an unclear call happened; None where looking is not its way."""
     if effect_state is not EffectState.UNKNOWN or call.effect is not Effect.VERIFIABLE:
         return None
     entry = kit.catalog.get(call.tool)
     try:
-        async with kit.clock.timeout(PROBE_TIMEOUT_S):
-            return await entry.adapter.probe(call)
+        return await within(PROBE_TIMEOUT_S, entry.adapter.probe(call), kit)
     except Exception as exc:  # noqa: BLE001 -- a look that fails has seen nothing
         kit.sink.trouble("probe failed", exc, tool=call.tool)
         return Probe(result="unknown")

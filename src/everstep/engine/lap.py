@@ -19,7 +19,6 @@ class Lap:
         "at",
         "begun",
         "drafts",
-        "due_at",
         "graph",
         "in_final",
         "kit",
@@ -40,7 +39,6 @@ class Lap:
         self.proposals: list[Proposal] = []
         self.proposed: set[StepPath] = set()
         self.needs: set[Digest] = set()
-        self.due_at: Instant | None = None
         self.begun = 0
         """Steps of the plan that begin with a proposal of this lap: they take a place already."""
         self.in_final = False
@@ -66,11 +64,6 @@ class Lap:
             id=PauseId(self.kit.entropy.new_id("p")), step=path, reason=reason, title=title, why=why, guidance=guidance
         )
         self.say(e.PauseOpened(pause=pause), path)
-
-    def look_again(self, at: Instant) -> None:
-        """Something will be due."""
-        if self.due_at is None or at < self.due_at:
-            self.due_at = at
 
     def scope_with(self, extra: Mapping[str, JsonValue]) -> StateScope:
         """The task's values, and those of the item at hand."""

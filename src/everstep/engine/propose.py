@@ -4,7 +4,7 @@ Nothing here waits. People and stores see real arguments: what is proposed is ex
 """
 
 from everstep.domain import events as e
-from everstep.domain.bindings import NeedsPayload, Resolved, Scope, Unresolved, resolve
+from everstep.domain.bindings import Compiled, NeedsPayload, Resolved, Scope, Unresolved, compile_value, resolve
 from everstep.domain.decide import spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.graph import Wired
@@ -23,10 +23,7 @@ def callable_now(lap: Lap, step: StepState) -> bool:
     """Whether a step under way waits for nothing but its next call."""
     if step.status is not StepStatus.RUNNING or step.attempt is not None:
         return False
-    if step.retry_at is not None and step.retry_at > lap.at:
-        lap.look_again(step.retry_at)
-        return False
-    return True
+    return step.retry_at is None or step.retry_at <= lap.at
 
 
 def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
@@ -37,7 +34,7 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
     ready_made = lap.kit.constants.get((lap.state.plan_digest, spec.id)) if constant else None
     if ready_made is not None:
         return _propose(lap, step, ready_made)
-    match resolve(wired.arguments, scope):
+    match resolve(_still_open(wired, step), scope):
         case Unresolved() as gap:
             return unresolved(lap, wired, step, gap, gap.argument)
         case NeedsPayload() as needs:
@@ -56,6 +53,14 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
             if constant:
                 lap.kit.constants[lap.state.plan_digest, spec.id] = checked
             return _propose(lap, step, checked)
+
+
+def _still_open(wired: Wired, step: StepState) -> Compiled:
+    """The arguments that no answer has given."""
+    if not step.arguments:
+        return wired.arguments
+    left = {name: value for name, value in wired.spec.arguments.items() if name not in step.arguments}
+    return compile_value(left)
 
 
 def _propose(lap: Lap, step: StepState, checked: Checked) -> None:

@@ -65,8 +65,6 @@ def begin(lap: Lap, wired: Wired, step: StepState) -> None:
 
 def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
     """A step that is under way and has nothing in flight: its retry may be due, or it was interrupted."""
-    if step.wait is not None and step.wait.until is not None:
-        lap.look_again(step.wait.until)
     if step.items is not None:
         fanout.start_items(lap, wired, step)
     elif callable_now(lap, step):

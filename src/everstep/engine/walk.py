@@ -15,7 +15,7 @@ from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Outcome
 from everstep.domain.states import TaskStatus
-from everstep.domain.task import Intent
+from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import Surroundings, invoke
 from everstep.engine.kit import Kit
@@ -44,7 +44,7 @@ class Walk:
     @property
     def due_at(self) -> Instant | None:
         """When there will be something to do again, if the walk left the task waiting."""
-        return self._held.due_at
+        return due_at(self._held.state)
 
     @property
     def recoveries(self) -> int:

@@ -1,6 +1,6 @@
 """Engine: the Python door. Async; `everstep.blocking` is the same without `await`."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -155,7 +155,9 @@ class Engine:
         """A task by id, key, or unique beginning of its id."""
         return self._task(await self.desk.get(id, self._who))
 
-    async def list(self, *, status: str | None = None, plan: str | None = None, limit: int = 50) -> list[Task]:
+    async def list(
+        self, *, status: str | None = None, plan: str | None = None, limit: int = 50
+    ) -> Sequence[Task]:
         """Tasks of this owner, newest first."""
         statuses = None if status is None else frozenset(TaskStatus(word) for word in status.split(","))
         which = TaskFilter(owner=self._who.owner, statuses=statuses, plan_name=plan, limit=limit)
@@ -168,7 +170,7 @@ class Engine:
         async for event in task.events(after, follow=follow):
             yield event
 
-    async def inbox(self, task: str | None = None) -> list[Pause]:
+    async def inbox(self, task: str | None = None) -> Sequence[Pause]:
         """What waits for someone, oldest first."""
         of = (await self.get(task)).task_id if task is not None else None
         kept = await self.desk.inbox(PauseFilter(owner=self._who.owner, task=of))

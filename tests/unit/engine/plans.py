@@ -2,10 +2,11 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 from everstep.authoring.plan import Plan
 from everstep.authoring.tool import FunctionTool, tool
-from everstep.domain.values import JsonObject, JsonValue
+from everstep.domain.values import JsonValue
 
 
 class Tools:
@@ -21,13 +22,13 @@ class Tools:
         """Every tool, bound to this record of calls."""
 
         @tool("test.echo", effect="pure")
-        async def echo(value: JsonValue = None, label: str = "echo") -> JsonObject:
+        async def echo(value: Any = None, label: str = "echo") -> dict[str, Any]:
             """Return what came in."""
             self._count(label)
             return {"value": value}
 
         @tool("test.hold", effect="pure")
-        async def hold(label: str = "hold") -> JsonObject:
+        async def hold(label: str = "hold") -> dict[str, str]:
             """Wait until released."""
             self._count(label)
             self.holding.set()
@@ -35,7 +36,7 @@ class Tools:
             return {"label": label}
 
         @tool("test.once")
-        async def once(label: str = "once") -> JsonObject:
+        async def once(label: str = "once") -> dict[str, str]:
             """Something that must not be repeated; waits until released."""
             self._count(label)
             self.holding.set()
@@ -55,9 +56,9 @@ class Tools:
 
 def chain(*labels: str) -> Plan:
     """Echo steps in line, each bound to the one before."""
-    plan = Plan("chain")
-    before: object = 0
+    before: JsonValue = 0
+    steps: list[JsonValue] = []
     for label in labels:
-        before = plan.step(label, "test.echo", {"value": before, "label": label})
-    plan.output(last=before)
-    return plan
+        steps.append({"id": label, "tool": "test.echo", "with": {"value": before, "label": label}})
+        before = f"${{{label}}}"
+    return Plan.from_dict({"name": "chain", "steps": steps, "outputs": {"last": before}})

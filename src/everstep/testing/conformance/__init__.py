@@ -1,0 +1,1 @@
+"""One suite per port, for every answer to it: ours, and yours."""

@@ -1,0 +1,66 @@
+"""`exercise_store`: what every answer to the Store port must do. Plain coroutines, so any runner can call them.
+
+Each case gets a fresh rig. `CASES` is the suite as data: what is played, and which requirements that proves.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from everstep.domain.record import record
+from everstep.testing.conformance import store_commits, store_leases, store_lists
+from everstep.testing.conformance.stage import Rig
+
+
+@record
+class Case:
+    """One story, told on any store."""
+
+    story: Callable[[Rig], Awaitable[None]]
+    proves: tuple[str, ...] = ()
+
+
+CASES: Final = (
+    Case(story=store_lists.a_task_is_created_with_its_first_event, proves=("WF-8",)),
+    Case(story=store_lists.the_same_key_is_the_same_task),
+    Case(story=store_lists.an_id_is_given_once),
+    Case(story=store_lists.lists_page_newest_first),
+    Case(story=store_lists.lists_are_filtered, proves=("WF-8",)),
+    Case(story=store_lists.tasks_are_found_by_name),
+    Case(story=store_lists.payloads_are_kept_by_content),
+    Case(story=store_lists.a_long_plan_is_a_plan),
+    Case(story=store_lists.figures_are_told),
+    Case(story=store_lists.a_closed_store_says_so),
+    Case(story=store_leases.claims_go_by_priority_then_age, proves=("WF-8",)),
+    Case(story=store_leases.a_claim_is_a_lease, proves=("WF-8",)),
+    Case(story=store_leases.nobody_claims_what_is_held),
+    Case(story=store_leases.a_claim_may_name_tasks_and_pass_some_over),
+    Case(story=store_leases.suspects_are_counted),
+    Case(story=store_leases.cancelling_stays_cancelling),
+    Case(story=store_leases.ended_and_paused_tasks_are_not_claimed),
+    Case(story=store_leases.the_silent_are_dead_those_who_beat_are_not, proves=("WF-8", "WF-21")),
+    Case(story=store_leases.nobody_finds_oneself_dead),
+    Case(story=store_leases.tasks_of_strangers_are_dead),
+    Case(story=store_leases.opening_again_finds_what_was_left, proves=("WF-21",)),
+    Case(story=store_leases.due_tasks_come_in_their_time, proves=("WF-8",)),
+    Case(story=store_commits.outcome_and_next_intent_share_a_commit, proves=("WF-8",)),
+    Case(story=store_commits.what_is_returned_is_what_is_read),
+    Case(story=store_commits.every_stale_commit_is_refused),
+    Case(story=store_commits.a_refused_unit_does_not_sink_the_batch),
+    Case(story=store_commits.a_released_lease_is_gone),
+    Case(story=store_commits.no_call_starts_unless_the_task_runs),
+    Case(story=store_commits.a_command_comes_between),
+    Case(story=store_commits.every_stale_command_is_refused),
+    Case(story=store_commits.a_command_beside_a_holder_keeps_the_figures),
+    Case(story=store_commits.a_sweep_twice_is_a_sweep_once, proves=("WF-14",)),
+    Case(story=store_commits.unknown_words_are_refused, proves=("WF-22",)),
+    Case(story=store_commits.every_end_has_its_time, proves=("WF-21",)),
+    Case(story=store_commits.pauses_follow_the_journal),
+    Case(story=store_commits.no_update_is_lost, proves=("WF-10",)),
+    Case(story=store_commits.events_are_bounded),
+)
+
+
+async def exercise_store(make_rig: Callable[[], Rig]) -> None:
+    """The whole suite, one case after the other."""
+    for case in CASES:
+        await case.story(make_rig())

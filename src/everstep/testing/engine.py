@@ -1,0 +1,151 @@
+"""TestEngine: the real engine on a store in memory, with a clock that tests move and chance from a seed."""
+
+import random
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from everstep.adapters.stores.memory import MemoryStore
+from everstep.authoring.plan import Plan
+from everstep.bootstrap import Outside, Parts, assemble
+from everstep.domain.events import Actor, ActorKind
+from everstep.domain.ids import PauseId, StepPath, TaskId
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.engine.control import Reply
+from everstep.facade.desk import Desk, Who, Wish
+from everstep.facade.engine import as_plan
+from everstep.facade.task import Task
+from everstep.facade.views import Pause
+from everstep.ports.fault import Fault, no_fault
+from everstep.ports.store import PauseFilter, Store
+from everstep.settings import load_settings
+from everstep.testing.clock import NoPulse, VirtualClock
+from everstep.wire.values import Codec
+
+ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+class SeededEntropy:
+    """Chance that repeats."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311 -- repeatable on purpose
+
+    def new_id(self, prefix: str) -> str:
+        """As the real one, drawn from the seed."""
+        return f"{prefix}_{''.join(self._random.choices(ALPHABET, k=26))}"
+
+    def draw(self) -> float:
+        """Uniform in [0, 1)."""
+        return self._random.random()
+
+
+class QuietSink:
+    """Remarks, kept for a failing test to show."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, JsonObject]] = []
+
+    def note(self, event: str, **fields: JsonValue) -> None:
+        """Kept."""
+        self.notes.append((event, fields))
+
+    def trouble(self, event: str, error: BaseException, **fields: JsonValue) -> None:
+        """Kept."""
+        self.notes.append((event, {**fields, "error": repr(error)}))
+
+    def progress(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
+        """Kept."""
+        self.notes.append(("progress", {"task": task, "step": step, "fraction": fraction, "text": text}))
+
+
+class TestEngine:
+    """The engine as it is, in virtual time. `crash()` kills it where it stands; the store survives."""
+
+    __test__ = False  # pytest: this is no test
+
+    def __init__(
+        self,
+        tools: Iterable[object] | Mapping[str, object] = (),
+        *,
+        seed: int = 0,
+        store: Store | None = None,
+        fault: Fault = no_fault,
+        config: Mapping[str, JsonValue] | None = None,
+        workspace: Path | None = None,
+    ) -> None:
+        here = {} if workspace is None else {"workspace": str(workspace)}
+        self._settings = load_settings({**here, **(config or {})}, env={})
+        self._tools = tuple(tools.values()) if isinstance(tools, Mapping) else tuple(tools)
+        self._fault = fault
+        self._who = Who(owner="local", actor=Actor(kind=ActorKind.HUMAN, id="local", via="python"))
+        self.clock = VirtualClock()
+        self.entropy = SeededEntropy(seed)
+        self.sink = QuietSink()
+        self.store: Store = store or MemoryStore()
+        self._parts: Parts | None = None
+        self._desk: Desk | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """A new incarnation on the same store."""
+        outside = Outside(
+            store=self.store,
+            clock=self.clock,
+            pulse=NoPulse(),
+            entropy=self.entropy,
+            sink=self.sink,
+            fault=self._fault,
+            codec=Codec(),
+        )
+        self._parts = assemble(self._settings, self._tools, outside, carries="all")
+        await self._parts.runtime.open()
+        self._desk = Desk(self._parts.runtime, self._parts.workspace)
+        await self._parts.runtime.recover()
+
+    async def close(self) -> None:
+        """Planned stop."""
+        if self._parts is not None:
+            await self._parts.runtime.close()
+            self._parts = None
+
+    async def crash(self) -> None:
+        """Die where it stands, and start again at once."""
+        assert self._parts is not None
+        await self._parts.runtime.die()
+        await self.open()
+
+    @property
+    def desk(self) -> Desk:
+        """The operations behind every door."""
+        assert self._desk is not None
+        return self._desk
+
+    async def start(self, plan: Plan | str | Path, inputs: JsonObject | None = None, *, key: str | None = None) -> Task:
+        """A new task."""
+        loaded = as_plan(plan)
+        wish = Wish(
+            plan=loaded.spec, digest=loaded.digest, inputs=inputs or {}, trusted=loaded.trusted, key=key
+        )
+        return Task(self.desk, self._who, await self.desk.submit(wish, self._who))
+
+    async def get(self, task: str) -> Task:
+        """A task again, as after a crash."""
+        return Task(self.desk, self._who, await self.desk.get(task, self._who))
+
+    async def inbox(self) -> list[Pause]:
+        """What waits for someone, oldest first."""
+        kept = await self.desk.inbox(PauseFilter(owner=self._who.owner))
+        return [Pause(one.task, one.pause, self._answer) for one in kept]
+
+    async def _answer(self, pause: str, reply: Reply) -> None:
+        await self.desk.answer(PauseId(pause), self._who, reply)

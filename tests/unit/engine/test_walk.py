@@ -1,0 +1,382 @@
+"""The walk, on the real engine in virtual time: order, data, failure, waiting, crashing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from everstep.authoring.plan import Plan
+from everstep.domain.ids import StepPath
+from everstep.domain.states import StepStatus
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.facade.task import Task
+from everstep.facade.views import Result
+from everstep.ports.tool import Impossible, Misconfigured, NeedsInput, Transient
+from everstep.testing.engine import TestEngine
+from tests.unit.engine.plans import Tools, chain
+
+
+@pytest.fixture
+def tools() -> Tools:
+    return Tools()
+
+
+@pytest.fixture
+async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
+    async with TestEngine(tools.all()) as opened:
+        yield opened
+
+
+async def journal(task: Task) -> list[str]:
+    """The types of a task's events, with their steps."""
+    return [
+        f"{event.type} {event.step}" if event.step else event.type
+        async for event in task.events(follow=False)
+    ]
+
+
+async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
+    """The result, whatever it takes in virtual time."""
+    waiting = asyncio.create_task(task.result(on_pause="return"))
+    await engine.clock.advance(after)
+    return await asyncio.wait_for(waiting, 5)
+
+
+def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
+    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
+
+
+def echo(id: str, value: JsonValue = None, **keys: JsonValue) -> JsonObject:
+    return {"id": id, "tool": "test.echo", "with": {"value": value, "label": id}, **keys}
+
+
+# --- order and data ---
+
+
+async def test_steps_run_in_line_and_each_costs_two_events(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(chain("a", "b", "c"))
+    result = await finish(engine, task)
+    assert (result.status, result.outcome) == ("completed", "success")
+    assert await journal(task) == [
+        "task.created",
+        "task.started",
+        "attempt.started a",
+        "step.completed a",
+        "attempt.started b",
+        "step.completed b",
+        "attempt.started c",
+        "step.completed c",
+        "task.completed",
+    ]
+    assert result.outputs == {"last": {"value": {"value": {"value": 0}}}}
+
+
+async def test_steps_without_needs_start_together_only_if_the_plan_says_so(tools: Tools) -> None:
+    hold = [{"id": f"s{n}", "tool": "test.hold", "with": {"label": f"s{n}"}, "needs": []} for n in range(3)]
+    for parallel, together in ((1, 1), (2, 2), (3, 3)):
+        tools = Tools()
+        async with TestEngine(tools.all()) as engine:
+            task = await engine.start(plan_of(*hold, parallel=parallel))
+            await engine.clock.advance("1ms")
+            assert sum(tools.calls.values()) == together
+            tools.release.set()
+            assert (await finish(engine, task)).status == "completed"
+
+
+async def test_a_false_condition_skips_and_what_needs_it_is_skipped_too(engine: TestEngine) -> None:
+    plan = plan_of(
+        echo("a", 1),
+        echo("b", 2, when="${a.value == 2}"),
+        echo("c", "${b.value}"),
+        echo("d", 4),
+        outputs={"d": "${d.value}"},
+    )
+    task = await engine.start(plan)
+    result = await finish(engine, task)
+    await task.refresh()
+    statuses = {path: step.status.value for path, step in task.steps.items()}
+    assert statuses == {"a": "completed", "b": "skipped", "c": "skipped", "d": "completed"}
+    assert task.steps[StepPath("c")].upstream == "b"
+    assert (result.outcome, [issue.step for issue in result.issues]) == ("partial", ["c"])
+
+
+async def test_for_each_keeps_order_and_length(engine: TestEngine, tools: Tools) -> None:
+    plan = plan_of(
+        {
+            "id": "each",
+            "tool": "test.echo",
+            "for_each": [3, 1, 2],
+            "parallel": 2,
+            "when": "${item != 1}",
+            "with": {"value": "${item}", "label": "item"},
+        },
+        outputs={"all": "${each}"},
+    )
+    result = await finish(engine, await engine.start(plan))
+    assert result.outputs == {"all": [{"value": 3}, None, {"value": 2}]}
+    assert tools.calls["item"] == 2
+
+
+async def test_for_each_of_nothing_completes(engine: TestEngine) -> None:
+    plan = plan_of({"id": "each", "tool": "test.echo", "for_each": [], "with": {}}, outputs={"all": "${each}"})
+    assert (await finish(engine, await engine.start(plan))).outputs == {"all": []}
+
+
+async def test_a_failing_item_fails_its_step_or_leaves_a_gap(tools: Tools) -> None:
+    for on_error, status, outputs in (("fail", "failed", None), ("continue", "completed", {"all": [{"value": 0}, None]})):
+        tools = Tools()
+        tools.raises["item1"] = [Impossible("no")]
+        plan = plan_of(
+            {
+                "id": "each",
+                "tool": "test.echo",
+                "for_each": [0, 1],
+                "on_error": on_error,
+                "with": {"value": "${item}", "label": "item${item}"},
+            },
+            outputs={"all": "${each}"},
+        )
+        async with TestEngine(tools.all()) as engine:
+            result = await finish(engine, await engine.start(plan))
+            assert (result.status, result.outputs) == (status, outputs)
+
+
+async def test_done_when_skips_the_optional_rest(engine: TestEngine, tools: Tools) -> None:
+    plan = plan_of(echo("a", 1), echo("b", 2, on_error="continue"), echo("c", 3), done_when="${a.value == 1}")
+    task = await engine.start(plan)
+    result = await finish(engine, task)
+    assert (result.outcome, tools.calls["b"], tools.calls["c"]) == ("success", 0, 1)
+
+
+async def test_finally_runs_after_success_and_after_failure(tools: Tools) -> None:
+    for broken in (False, True):
+        tools = Tools()
+        tools.raises["a"] = [Impossible("no") if broken else None]
+        plan = plan_of(echo("a", 1), echo("b", 2), **{"finally": [echo("tidy", "${default(error.code, 'fine')}")]})
+        async with TestEngine(tools.all()) as engine:
+            result = await finish(engine, await engine.start(plan))
+            assert result.status == ("failed" if broken else "completed")
+            assert (tools.calls["tidy"], tools.calls["b"]) == (1, 0 if broken else 1)
+
+
+async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None:
+    plan = plan_of(echo("a", 1, when=False), echo("b", 2), outputs={"x": "${a.value}", "y": "${b.value}"})
+    result = await finish(engine, await engine.start(plan))
+    assert result.outputs == {"x": None, "y": 2}
+    assert result.outcome == "partial"
+
+
+# --- failure ---
+
+
+@pytest.mark.parametrize(("failures", "status", "calls"), [(1, "completed", 2), (3, "completed", 4), (9, "failed", 4)])
+async def test_transient_failures_are_retried_three_times(
+    engine: TestEngine, tools: Tools, failures: int, status: str, calls: int
+) -> None:
+    tools.raises["a"] = [*([Transient("later")] * failures), None]
+    result = await finish(engine, await engine.start(chain("a")))
+    assert (result.status, tools.calls["a"]) == (status, calls)
+
+
+async def test_a_retry_waits_in_the_store_and_survives_a_crash(engine: TestEngine, tools: Tools) -> None:
+    tools.raises["a"] = [Transient("later", retry_after="20s"), None]
+    task = await engine.start(chain("a"))
+    await engine.clock.advance("5s")
+    assert tools.calls["a"] == 1
+    await engine.crash()
+    await engine.clock.advance("14s")
+    assert tools.calls["a"] == 1
+    result = await finish(engine, await engine.get(task.id), "2s")
+    assert (result.status, tools.calls["a"]) == ("completed", 2)
+
+
+@pytest.mark.parametrize(
+    ("on_error", "status", "outcome"),
+    [("fail", "failed", None), ("continue", "completed", "partial"), ("pause", "paused", None)],
+)
+async def test_a_final_failure_means_what_the_plan_says(
+    engine: TestEngine, tools: Tools, on_error: str, status: str, outcome: str | None
+) -> None:
+    tools.raises["a"] = [Misconfigured("bad host")]
+    result = await finish(engine, await engine.start(plan_of(echo("a", on_error=on_error), echo("b"))))
+    assert (result.status, result.outcome) == (status, outcome)
+    assert tools.calls["b"] == (1 if on_error == "continue" else 0)
+
+
+async def test_a_handed_over_failure_is_answered_with_better_arguments(engine: TestEngine, tools: Tools) -> None:
+    tools.raises["a"] = [Misconfigured("bad host")]
+    task = await engine.start(plan_of(echo("a", 1, on_error="pause"), outputs={"a": "${a.value}"}))
+    assert (await finish(engine, task)).status == "paused"
+    (pause,) = await engine.inbox()
+    assert (pause.type, pause.step) == ("toolError", "a")
+    await pause.retry_with({"value": 7, "label": "other"})
+    result = await finish(engine, await engine.get(task.id))
+    assert (result.status, result.outputs) == ("completed", {"a": 7})
+
+
+async def test_a_missing_field_is_asked_for(engine: TestEngine) -> None:
+    task = await engine.start(plan_of(echo("a", {"x": 1}), echo("b", "${a.value.y}"), outputs={"b": "${b.value}"}))
+    assert (await finish(engine, task)).status == "paused"
+    (pause,) = await engine.inbox()
+    assert pause.type == "unresolvableParams"
+    await pause.supply_arguments({"value": "given"})
+    assert (await finish(engine, await engine.get(task.id))).outputs == {"b": "given"}
+
+
+async def test_a_result_that_is_not_json_is_the_tools_bug(engine: TestEngine, tools: Tools) -> None:
+    tools.raises["a"] = [KeyError("id")]
+    result = await finish(engine, await engine.start(chain("a")))
+    assert result.error is not None
+    assert (result.error["code"], result.error["category"]) == ("tool_bug", "internal")
+
+
+async def test_a_call_that_takes_too_long_is_cut_off(engine: TestEngine, tools: Tools) -> None:
+    plan = plan_of({"id": "a", "tool": "test.hold", "timeout": "30s", "retry": 0, "with": {}})
+    result = await finish(engine, await engine.start(plan), "31s")
+    assert result.error is not None
+    assert (result.status, result.error["code"]) == ("failed", "timeout")
+
+
+async def test_a_question_is_asked_and_the_step_called_again_with_the_answer(engine: TestEngine) -> None:
+    plan = plan_of({"id": "a", "tool": "ask", "with": {"question": "To whom?"}}, outputs={"to": "${a}"})
+    task = await engine.start(plan)
+    assert (await finish(engine, task)).status == "paused"
+    (pause,) = await engine.inbox()
+    assert (pause.type, pause.title) == ("inputRequired", "To whom?")
+    await pause.answer("Ana")
+    assert (await finish(engine, await engine.get(task.id))).outputs == {"to": "Ana"}
+
+
+# --- waiting, pausing, cancelling ---
+
+
+async def test_a_durable_wait_survives_a_crash_and_keeps_its_time(engine: TestEngine, tools: Tools) -> None:
+    plan = plan_of({"id": "w", "tool": "wait", "with": {"for": "1m"}}, echo("a"))
+    task = await engine.start(plan)
+    await engine.clock.advance("30s")
+    await engine.crash()
+    await engine.clock.advance("29s")
+    assert tools.calls["a"] == 0
+    await engine.clock.advance("2s")
+    task = await engine.get(task.id)
+    assert (task.status, tools.calls["a"]) == ("completed", 1)
+    assert (await journal(task)).count("attempt.started w") == 1
+
+
+async def test_pause_takes_effect_after_the_call_and_resume_goes_on(engine: TestEngine, tools: Tools) -> None:
+    plan = plan_of({"id": "a", "tool": "test.hold", "with": {}}, echo("b"))
+    task = await engine.start(plan)
+    await engine.clock.advance("1ms")
+    assert (await task.pause()).status == "pausing"
+    tools.release.set()
+    await engine.clock.advance("1ms")
+    assert ((await task.refresh()).status, tools.calls["b"]) == ("paused", 0)
+    await engine.crash()
+    task = await engine.get(task.id)
+    assert (task.status, tools.calls["b"]) == ("paused", 0)
+    await task.resume()
+    assert (await finish(engine, task)).status == "completed"
+    assert tools.calls == {"hold": 1, "b": 1}
+
+
+async def test_resume_before_the_pause_took_effect(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(plan_of({"id": "a", "tool": "test.hold", "with": {}}, echo("b")))
+    await engine.clock.advance("1ms")
+    await task.pause()
+    await task.resume()
+    tools.release.set()
+    assert (await finish(engine, task)).status == "completed"
+    types = await journal(task)
+    assert types[types.index("task.paused") + 1] == "task.resumed"
+
+
+async def test_cancel_ends_the_call_and_skips_the_rest(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(plan_of({"id": "a", "tool": "test.once", "with": {}}, echo("b")))
+    await engine.clock.advance("1ms")
+    assert (await task.cancel()).status == "cancelling"
+    result = await finish(engine, task)
+    assert (result.status, tools.calls["b"]) == ("cancelled", 0)
+    assert [(issue.step, issue.status) for issue in result.issues] == [("a", "uncertain")]
+
+
+async def test_cancel_before_the_claim_is_at_once(tools: Tools) -> None:
+    async with TestEngine(tools.all(), config={"engine.tasks": 1}) as engine:
+        await engine.start(plan_of({"id": "a", "tool": "test.hold", "with": {}}))
+        waiting = await engine.start(chain("x"))
+        await engine.clock.advance("1ms")
+        assert (await waiting.cancel()).status == "cancelled"
+        tools.release.set()
+        await engine.clock.advance("1ms")
+        assert tools.calls["x"] == 0
+
+
+# --- crashing ---
+
+
+@pytest.mark.req("WF-3")
+async def test_the_store_is_the_state_between_any_two_steps(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(plan_of(*[{"id": f"s{n}", "tool": "test.hold", "with": {"label": f"s{n}"}} for n in range(4)]))
+    for n in range(4):
+        await engine.clock.advance("1ms")
+        assert tools.calls[f"s{n}"] == 1
+        tools.release.set()
+        await engine.clock.advance("1ms")
+        tools.release.clear()
+        await engine.crash()
+        task = await engine.get(task.id)
+        assert task.steps[StepPath(f"s{n}")].status is StepStatus.COMPLETED
+
+
+async def test_a_once_call_that_was_cut_off_is_asked_about_and_never_repeated(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(plan_of({"id": "a", "tool": "test.once", "with": {}}, echo("b")))
+    await engine.clock.advance("1ms")
+    await engine.crash()
+    await engine.clock.advance("1ms")
+    (pause,) = await engine.inbox()
+    assert (pause.type, tools.calls["once"]) == ("uncertainOutcome", 1)
+    await pause.happened({"label": "once"})
+    assert (await finish(engine, await engine.get(task.id))).status == "completed"
+    assert tools.calls == {"once": 1, "b": 1}
+
+
+async def test_a_pure_call_that_was_cut_off_is_made_again_with_the_same_key(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(plan_of({"id": "a", "tool": "test.hold", "with": {}}))
+    await engine.clock.advance("1ms")
+    await engine.crash()
+    tools.release.set()
+    result = await finish(engine, await engine.get(task.id))
+    assert (result.status, tools.calls["hold"]) == ("completed", 2)
+    keys = {
+        event.data["idempotency_key"] async for event in task.events(follow=False) if event.type == "attempt.started"
+    }
+    assert len(keys) == 1
+
+
+@pytest.mark.req("WF-27")
+async def test_a_task_that_kills_its_worker_is_stopped(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(plan_of({"id": "a", "tool": "test.hold", "with": {}}))
+    for _ in range(6):
+        await engine.clock.advance("1ms")
+        await engine.crash()
+    task = await engine.get(task.id)
+    assert task.error is not None
+    assert (task.status, task.error["code"], tools.calls["hold"]) == ("failed", "recovery_exhausted", 6)
+
+
+async def test_a_planned_stop_is_no_recovery(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(plan_of({"id": "w", "tool": "wait", "with": {"for": "1h"}}))
+    for _ in range(9):
+        await engine.clock.advance("1ms")
+        await engine.close()
+        await engine.open()
+    await engine.clock.advance("1h")
+    assert (await engine.get(task.id)).status == "completed"
+
+
+async def test_needs_input_is_a_word_of_every_tool(engine: TestEngine, tools: Tools) -> None:
+    tools.raises["a"] = [NeedsInput("Which one?", {"type": "integer"}), None]
+    task = await engine.start(chain("a"))
+    assert (await finish(engine, task)).status == "paused"
+    (pause,) = await engine.inbox()
+    await pause.answer(3)
+    assert (await finish(engine, await engine.get(task.id))).status == "completed"
