@@ -1,10 +1,16 @@
 """Clock: what time it is, and waiting. Pulse: a beat from a thread of its own."""
 
-from asyncio import Timeout
 from collections.abc import Callable
 from typing import Protocol
 
 from everstep.domain.ids import Instant
+
+
+class Timer(Protocol):
+    """A call that is still to come."""
+
+    def cancel(self) -> None:
+        """It is not to come; cancelling twice is harmless."""
 
 
 class Clock(Protocol):
@@ -19,8 +25,8 @@ class Clock(Protocol):
     async def sleep_until(self, at: Instant) -> None:
         """Wait; wakes at once if `at` has passed."""
 
-    def timeout(self, seconds: float) -> Timeout:
-        """An asynchronous context that raises TimeoutError when this clock says so."""
+    def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Call it on the loop when this clock says so, unless cancelled before."""
 
 
 class Pulse(Protocol):

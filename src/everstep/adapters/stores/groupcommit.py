@@ -1,0 +1,239 @@
+"""Group commit: a writer thread; units in, batches out. Knows no SQL.
+
+The thread takes whatever is queued when the last flush ends, so a lone writer never waits for company and many share
+one flush. There is no timer. A caller that is cancelled loses its answer, never its write.
+"""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+from everstep.domain.errors import EngineClosed, Unavailable
+
+BATCH_UNITS_MAX: Final = 256
+BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
+WAITING_UNITS_MAX: Final = 16_384
+WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
+
+
+class Sized(Protocol):
+    """All this file knows of a unit."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+
+U = TypeVar("U", bound=Sized)
+T_contra = TypeVar("T_contra", bound=Sized, contravariant=True)
+
+
+class Writer(Protocol[T_contra]):
+    """What the thread calls. Only the thread calls it."""
+
+    def write(self, units: Sequence[T_contra]) -> Sequence[object]:
+        """One transaction; an answer per unit, an exception standing for a refusal. Raises if nothing is durable."""
+
+    def idle(self) -> float | None:
+        """Nothing is queued; in how many seconds to call again, None: when there is work."""
+
+    def close(self) -> None:
+        """Last call of the thread."""
+
+
+class Sent(NamedTuple, Generic[U]):
+    """Units of one caller, and where their answers go."""
+
+    units: Sequence[U]
+    size_bytes: int
+    answer: "asyncio.Future[Sequence[object]] | Future[Sequence[object]]"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What group commit has done so far."""
+
+    flushes: int = 0
+    units: int = 0
+    largest: int = 0
+
+
+@dataclass(slots=True)
+class GroupCommit(Generic[U]):
+    """One writer, its thread and its queue. Used from one event loop; `submit_blocking` from any thread."""
+
+    writer: Writer[U]
+    tally: Tally = field(default_factory=Tally)
+    _queue: SimpleQueue[Sent[U] | None] = field(default_factory=SimpleQueue)
+    _held_over: Sent[U] | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _thread: threading.Thread | None = None
+    _closed: bool = False
+    _waiting_units: int = 0
+    _waiting_bytes: int = 0
+
+    def start(self) -> None:
+        """Begin, on the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._work, name="everstep-writer", daemon=True)
+        self._thread.start()
+
+    async def submit(self, units: Sequence[U]) -> Sequence[object]:
+        """Answers once the units are durable. Raises what the writer raised, the first refusal, or that it is full."""
+        if len(units) > BATCH_UNITS_MAX:
+            cuts = range(0, len(units), BATCH_UNITS_MAX)
+            parts = await asyncio.gather(*(self.submit(units[at : at + BATCH_UNITS_MAX]) for at in cuts))
+            return [answer for part in parts for answer in part]
+        loop = self._loop
+        if loop is None or self._closed:
+            raise EngineClosed("the store is not open")
+        size_bytes = units[0].size_bytes if len(units) == 1 else sum(unit.size_bytes for unit in units)
+        if self._waiting_units >= WAITING_UNITS_MAX or self._waiting_bytes >= WAITING_BYTES_MAX:
+            raise self._full()
+        self._waiting_units += len(units)
+        self._waiting_bytes += size_bytes
+        answer: asyncio.Future[Sequence[object]] = loop.create_future()
+        self._queue.put(Sent(units, size_bytes, answer))
+        return _checked(await answer)
+
+    def submit_blocking(self, unit: U, timeout_s: float) -> object:
+        """The same from another thread, for one unit."""
+        if self._closed:
+            raise EngineClosed("the store is not open")
+        answer: Future[Sequence[object]] = Future()
+        self._queue.put(Sent((unit,), unit.size_bytes, answer))
+        try:
+            return _checked(answer.result(timeout_s))[0]
+        except TimeoutError:
+            raise Unavailable(f"the store did not answer within {timeout_s:g} s") from None
+
+    async def stop(self) -> None:
+        """Write what is queued, then end the thread; nothing is taken after."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put(None)
+        thread = self._thread
+        if thread is not None:
+            await asyncio.shield(asyncio.to_thread(thread.join))
+
+    def poison(self) -> None:
+        """In a forked child: there is no thread any more."""
+        self._closed = True
+
+    def _full(self) -> Unavailable:
+        return Unavailable(
+            f"{self._waiting_units} writes of {self._waiting_bytes} bytes wait for the store",
+            code="overloaded",
+            what_to_do="try again in a moment",
+        )
+
+    # --- in the thread ---
+
+    def _work(self) -> None:
+        wait_s: float | None = None
+        while True:
+            batch, last = self._take(wait_s)
+            if batch:
+                self._flush(batch)
+            if last:
+                break
+            wait_s = self.writer.idle() if self._queue.empty() and self._held_over is None else None
+        self.writer.close()
+        self._refuse_the_rest()
+
+    def _take(self, wait_s: float | None) -> tuple[list[Sent[U]], bool]:
+        """What is queued now, within the limits of a batch; and whether it is the last."""
+        first = self._held_over
+        self._held_over = None
+        if first is None:
+            try:
+                first = self._queue.get(timeout=wait_s)
+            except Empty:
+                return [], False
+            if first is None:
+                return [], True
+        batch = [first]
+        units, size_bytes = len(first.units), first.size_bytes
+        while True:
+            try:
+                sent = self._queue.get_nowait()
+            except Empty:
+                return batch, False
+            if sent is None:
+                return batch, True
+            units += len(sent.units)
+            size_bytes += sent.size_bytes
+            if units > BATCH_UNITS_MAX or size_bytes > BATCH_BYTES_MAX:
+                self._held_over = sent
+                return batch, False
+            batch.append(sent)
+
+    def _flush(self, batch: list[Sent[U]]) -> None:
+        units = [unit for sent in batch for unit in sent.units]
+        answers: Sequence[object] | Exception
+        try:
+            answers = self.writer.write(units)
+        except Exception as error:  # noqa: BLE001 -- whoever waits must learn it, and the thread must live
+            answers = error
+        tally = self.tally
+        tally.flushes += 1
+        tally.units += len(units)
+        tally.largest = max(tally.largest, len(units))
+        self._answer(batch, answers)
+
+    def _answer(self, batch: list[Sent[U]], answers: Sequence[object] | Exception) -> None:
+        """One wake-up of the loop for the whole batch; a loop that is gone has nobody who waits."""
+        at = 0
+        for_loop: list[tuple[Sent[U], Sequence[object] | Exception]] = []
+        for sent in batch:
+            mine = answers if isinstance(answers, Exception) else answers[at : at + len(sent.units)]
+            at += len(sent.units)
+            if isinstance(sent.answer, Future):
+                _resolve(sent.answer, mine)
+            else:
+                for_loop.append((sent, mine))
+        if for_loop:
+            assert self._loop is not None
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._wake, for_loop)
+
+    def _refuse_the_rest(self) -> None:
+        rest: list[Sent[U]] = []
+        with suppress(Empty):
+            while True:
+                sent = self._queue.get_nowait()
+                if sent is not None:
+                    rest.append(sent)
+        if rest:
+            self._answer(rest, EngineClosed("the store was closed"))
+
+    # --- back on the loop ---
+
+    def _wake(self, answered: list[tuple[Sent[U], Sequence[object] | Exception]]) -> None:
+        for sent, mine in answered:
+            self._waiting_units -= len(sent.units)
+            self._waiting_bytes -= sent.size_bytes
+            _resolve(sent.answer, mine)
+
+
+def _resolve(
+    answer: "asyncio.Future[Sequence[object]] | Future[Sequence[object]]", with_: Sequence[object] | Exception
+) -> None:
+    if answer.done():
+        return
+    if isinstance(with_, Exception):
+        answer.set_exception(with_)
+    else:
+        answer.set_result(with_)
+
+
+def _checked(answers: Sequence[object]) -> Sequence[object]:
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return answers

@@ -1,0 +1,191 @@
+"""From what the engine hands over to what stands in the journal. Shared by every store; knows none.
+
+A seq is known before the write: it follows from `last_seq`, and the write is refused if that has moved. So events are
+encoded, and the answer is made, before the writer's turn comes.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from everstep.domain import events as e
+from everstep.domain.errors import LimitExceeded, Validation
+from everstep.domain.events import Actor, ActorKind, Draft, Recorded
+from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, WorkerId, split_path
+from everstep.domain.pauses import Pause, PauseStatus
+from everstep.domain.record import record
+from everstep.domain.states import TERMINAL, TaskStatus
+from everstep.domain.task import Intent, Lease, StepCommit, TaskRow
+from everstep.domain.values import ARTIFACT_BYTES_MAX
+from everstep.ports.store import Claim, Claimed, Committed, Journaled
+from everstep.wire.event import Pen
+from everstep.wire.values import digest_of
+
+GRANTING: Final = frozenset({TaskStatus.RUNNING, TaskStatus.CANCELLING})
+"""Statuses in which a call may start; in `cancelling` only the plan's `finally` steps are proposed."""
+
+
+@record
+class Stamp:
+    """What the events of one write have in common."""
+
+    task: TaskId
+    last_seq: Seq
+    generation: int
+    at: Instant
+    actor: Actor
+
+
+@lru_cache(maxsize=16)
+def engine_actor(worker: WorkerId) -> Actor:
+    """The system, by the hand of this worker."""
+    return Actor(kind=ActorKind.SYSTEM, id=worker, via="engine")
+
+
+def write_down(stamp: Stamp, drafts: Iterable[Draft]) -> list[Recorded]:
+    """Drafts with their seq: dense, from `last_seq + 1`."""
+    task, generation, at, actor = stamp.task, stamp.generation, stamp.at, stamp.actor
+    return [
+        Recorded(task=task, seq=Seq(seq), at=at, generation=generation, actor=actor, step=draft.step, body=draft.body)
+        for seq, draft in enumerate(drafts, stamp.last_seq + 1)
+    ]
+
+
+def commit_drafts(stamp: Stamp, drafts: Sequence[Draft]) -> Committed:
+    """The answer to a write of these events, if its guard holds."""
+    pen = Pen(stamp.task, stamp.at, stamp.generation, stamp.actor)
+    events = _written(pen, stamp.task, stamp.last_seq, drafts)
+    return Committed(last_seq=Seq(stamp.last_seq + len(events)), intents=(), refused=(), events=tuple(events))
+
+
+def commit_steps(commit: StepCommit) -> Committed:
+    """The answer to a holder's commit, if its guard holds. Outcomes come first, then the granted intents."""
+    lease = commit.lease
+    granted = commit.proposals if commit.row.status in GRANTING else ()
+    task, at = lease.task, commit.at
+    pen = Pen(task, at, commit.generation, engine_actor(lease.worker))
+    events = _written(pen, task, commit.last_seq, commit.drafts)
+    seq = commit.last_seq + len(events)
+    intents = []
+    for proposal in granted:
+        seq += 1
+        encoded = pen.write_intent(Seq(seq), lease, proposal)
+        events.append(Journaled(task=task, seq=Seq(seq), type=e.AttemptStarted.TYPE, encoded=encoded))
+        intents.append(
+            Intent(
+                task=task,
+                step=proposal.step,
+                attempt=proposal.attempt,
+                epoch=lease.epoch,
+                tool=proposal.tool,
+                tool_version=proposal.tool_version,
+                effect=proposal.effect,
+                idempotency_key=proposal.idempotency_key,
+                input=proposal.input,
+                started_at=at,
+            )
+        )
+    return Committed(
+        last_seq=Seq(seq),
+        intents=tuple(intents),
+        refused=() if granted else commit.proposals,
+        events=tuple(events),
+    )
+
+
+def _written(pen: Pen, task: TaskId, last_seq: Seq, drafts: Sequence[Draft]) -> list[Journaled]:
+    events = []
+    seq = last_seq
+    for one in drafts:
+        seq = Seq(seq + 1)
+        body = one.body
+        kind = body.type if isinstance(body, e.Unknown) else body.TYPE
+        events.append(Journaled(task=task, seq=seq, type=kind, encoded=pen.write(seq, one)))
+    return events
+
+
+def start(asked: Claim, stamp: Stamp, status: TaskStatus, epoch: Epoch) -> Claimed:
+    """A lease on a task that was in `status` under `epoch`."""
+    lease = Lease(task=stamp.task, epoch=Epoch(epoch + 1), worker=asked.worker)
+    drafts = (Draft(body=e.TaskStarted(from_status=status, worker=lease.worker, epoch=lease.epoch)),)
+    return Claimed(
+        lease=lease,
+        last_seq=Seq(stamp.last_seq + 1),
+        recorded=tuple(write_down(stamp, drafts)),
+        events=commit_drafts(stamp, drafts).events,
+    )
+
+
+def status_once_claimed(status: TaskStatus) -> TaskStatus:
+    """Cancelling stays so: what is left to do is to end it."""
+    return status if status is TaskStatus.CANCELLING else TaskStatus.RUNNING
+
+
+def figures_added(drafts: Iterable[Draft]) -> dict[str, int]:
+    """What a command adds to a holder's figures: ends of steps; and outcomes, which set recoveries back."""
+    ended = [one for one in drafts if isinstance(one.body, (e.StepCompleted, e.StepFailed, e.StepSkipped))]
+    return {
+        "ends": sum(one.step is not None and split_path(one.step)[1] is None for one in ended),
+        "outcomes": sum(not isinstance(one.body, e.StepSkipped) for one in ended),
+    }
+
+
+def check_row(row: TaskRow) -> None:
+    """Unknown words are refused on their way in, and every end has its time."""
+    if not isinstance(row.status, TaskStatus):
+        raise Validation(f"no task can be {row.status!r}", details={"status": str(row.status)})
+    if (row.ended_at is None) == (row.status in TERMINAL):
+        raise Validation(f"a task that is {row.status} {'has' if row.ended_at is None else 'has not'} ended")
+
+
+def check_payload(digest: Digest, raw: bytes) -> None:
+    """A payload is what its name says, and not too much."""
+    if len(raw) > ARTIFACT_BYTES_MAX:
+        raise LimitExceeded(f"a payload of {len(raw)} bytes is over the limit of {ARTIFACT_BYTES_MAX}")
+    if digest_of(raw) != digest:
+        raise Validation(f"the payload is not {digest}")
+
+
+@record
+class PauseOpened:
+    """A pause that a write opens."""
+
+    pause: Pause
+    at: Instant
+
+
+@record
+class PauseClosed:
+    """A pause that a write closes."""
+
+    id: PauseId
+    status: PauseStatus
+
+
+@record
+class PausesWithdrawn:
+    """The task ended: whatever is still open is withdrawn."""
+
+
+PauseChange: TypeAlias = PauseOpened | PauseClosed | PausesWithdrawn
+
+_TELLING: Final = frozenset(
+    {e.PauseOpened, e.PauseAnswered, e.PauseWithdrawn, e.TaskCompleted, e.TaskFailed, e.TaskCancelled}
+)
+
+
+def pause_changes(drafts: Sequence[Draft], at: Instant) -> list[PauseChange]:
+    """What a write does to the list of pauses."""
+    return [_pause_change(one.body, at) for one in drafts if type(one.body) in _TELLING]
+
+
+def _pause_change(body: e.Body, at: Instant) -> PauseChange:
+    match body:
+        case e.PauseOpened(pause=pause):
+            return PauseOpened(pause=pause, at=at)
+        case e.PauseAnswered(pause=pause_id):
+            return PauseClosed(id=pause_id, status=PauseStatus.ANSWERED)
+        case e.PauseWithdrawn(pause=pause_id):
+            return PauseClosed(id=pause_id, status=PauseStatus.WITHDRAWN)
+        case _:
+            return PausesWithdrawn()

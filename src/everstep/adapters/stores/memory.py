@@ -1,0 +1,398 @@
+"""A store in dictionaries: the same semantics, and nothing is left when the process ends. For tests and trials."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from everstep.adapters.stores import journal
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, Stamp
+from everstep.domain import ids as i
+from everstep.domain import task as t
+from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
+from everstep.domain.events import Actor, TaskCreated
+from everstep.domain.fold import fold
+from everstep.domain.pauses import PauseStatus
+from everstep.domain.states import CLAIMABLE, TaskStatus
+from everstep.domain.values import JsonValue
+from everstep.ports import store as port
+from everstep.wire.event import decode, long_plan
+from everstep.wire.values import loads_strict
+
+_NO_TASK: Final = port.Stale(status=TaskStatus.QUEUED, epoch=i.Epoch(0), worker=None, last_seq=i.Seq(0))
+
+
+@dataclass(slots=True, kw_only=True)
+class Kept:
+    """One task."""
+
+    new: t.NewTask
+    row: t.TaskRow
+    num: int
+    epoch: i.Epoch = i.Epoch(0)
+    worker: i.WorkerId | None = None
+    updated_at: i.Instant
+    events: list[port.Journaled] = field(default_factory=list)
+
+    @property
+    def last_seq(self) -> i.Seq:
+        return i.Seq(len(self.events))
+
+    def stale(self) -> port.Stale:
+        return port.Stale(status=self.row.status, epoch=self.epoch, worker=self.worker, last_seq=self.last_seq)
+
+    def stamp(self, at: i.Instant, generation: int, actor: Actor) -> Stamp:
+        return Stamp(task=self.new.id, last_seq=self.last_seq, generation=generation, at=at, actor=actor)
+
+    def summary(self) -> port.TaskSummary:
+        new = self.new
+        return port.TaskSummary(
+            id=new.id,
+            owner=new.owner,
+            key=new.key,
+            title=new.title,
+            plan_name=new.plan_name,
+            plan_digest=new.plan_digest,
+            priority=new.priority,
+            created_at=new.at,
+            updated_at=self.updated_at,
+            epoch=self.epoch,
+            worker=self.worker,
+            seq=self.last_seq,
+            steps=new.steps,
+            row=self.row,
+        )
+
+
+class MemoryStore:
+    """The verbs of the port on dictionaries. Every verb is one turn of the loop, so it needs no lock."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[i.TaskId, Kept] = {}
+        self._pauses: dict[i.PauseId, port.KeptPause] = {}
+        self._workers: dict[i.WorkerId, port.Worker] = {}
+        self._fenced: set[i.WorkerId] = set()
+        self._payloads: dict[i.Digest, bytes] = {}
+        self._me: i.WorkerId | None = None
+
+    async def open(self, worker: port.Worker) -> None:
+        """Whoever had it open before is dead or done."""
+        self._fenced.update(known for known, one in self._workers.items() if not one.released)
+        self._workers[worker.id] = worker
+        self._me = worker.id
+
+    async def close(self) -> None:
+        """Mark the worker released. What was stored stays with this object."""
+        if self._me is not None:
+            self._workers[self._me] = replace(self._workers[self._me], released=True)
+            self._me = None
+
+    # Tasks
+
+    async def create_tasks(self, tasks: Sequence[t.NewTask]) -> Sequence[port.Creation]:
+        self._opened()
+        return [self._create(task) for task in tasks]
+
+    def _create(self, new: t.NewTask) -> port.Creation:
+        known = self._tasks.get(new.id) or self._by_key(new)
+        if known is not None:
+            digests = (known.new.plan_digest, known.new.inputs_digest)
+            if known.new.owner == new.owner and digests == (new.plan_digest, new.inputs_digest):
+                return port.Created(task=known.new.id, new=False)
+            if known.new.id == new.id:
+                raise Conflict(f"the id {new.id} is taken")
+            return port.KeyTaken(task=known.new.id)
+        row = t.TaskRow(
+            status=TaskStatus.QUEUED,
+            generation=1,
+            recoveries=0,
+            done=0,
+            due_at=None,
+            started_at=None,
+            ended_at=None,
+            outcome=None,
+            error_code=None,
+        )
+        assert isinstance(new.created.body, TaskCreated)
+        plan = long_plan(new.created.body)
+        if plan is not None:
+            self._payloads.update([plan])
+        kept = Kept(new=new, row=row, num=len(self._tasks) + 1, updated_at=new.at)
+        events = journal.commit_drafts(kept.stamp(new.at, 1, new.actor), (new.created,)).events
+        kept.events.extend(events)
+        self._tasks[new.id] = kept
+        return port.Created(task=new.id, new=True, events=events)
+
+    def _by_key(self, new: t.NewTask) -> Kept | None:
+        if new.key is None:
+            return None
+        mine = (kept for kept in self._tasks.values() if (kept.new.owner, kept.new.key) == (new.owner, new.key))
+        return next(mine, None)
+
+    async def load_tasks(self, ids: Sequence[i.TaskId]) -> Sequence[t.TaskState | None]:
+        self._opened()
+        return [self._load(task) for task in ids]
+
+    def _load(self, task: i.TaskId) -> t.TaskState | None:
+        kept = self._tasks.get(task)
+        state: t.TaskState | None = None
+        for event in kept.events if kept else ():
+            state = fold(state, kept.new.owner if kept else "", decode(event.encoded, self._payloads.__getitem__))
+        return state
+
+    async def list_tasks(self, which: port.TaskFilter) -> port.Page:
+        newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
+        found = [kept for kept in newest if _fits(kept, which)]
+        if which.cursor is not None:
+            nums = [str(kept.num) for kept in found]
+            if which.cursor not in nums:
+                raise Validation("the cursor was altered", what_to_do="begin without a cursor")
+            found = found[nums.index(which.cursor) + 1 :]
+        shown = found[: which.limit]
+        cursor = str(shown[-1].num) if len(found) > which.limit else None
+        return port.Page(items=tuple(kept.summary() for kept in shown), next_cursor=cursor)
+
+    async def find_task(self, owner: str, name: str) -> Sequence[i.TaskId]:
+        mine = [kept.new for kept in self._tasks.values() if kept.new.owner == owner]
+        exact = [new.id for new in mine if name in (new.id, new.key)]
+        return exact or sorted(new.id for new in mine if new.id.startswith(name))[:10]
+
+    async def list_pauses(self, which: port.PauseFilter) -> Sequence[port.KeptPause]:
+        return [
+            kept
+            for kept in self._pauses.values()
+            if which.owner in (None, kept.owner)
+            and which.task in (None, kept.task)
+            and which.id in (None, kept.pause.id)
+            and which.status in (None, kept.status)
+        ][: which.limit]
+
+    # Leases
+
+    async def claim_tasks(self, claim: port.Claim) -> Sequence[port.Claimed]:
+        self._opened()
+        claimed: list[port.Claimed] = []
+        suspects = claim.suspects
+        for kept in self._claimable(claim):
+            if len(claimed) == claim.limit:
+                break
+            if kept.row.recoveries >= claim.suspect_from:
+                if suspects == 0:
+                    continue
+                suspects -= 1
+            stamp = kept.stamp(claim.at, kept.row.generation, journal.engine_actor(claim.worker))
+            one = journal.start(claim, stamp, kept.row.status, kept.epoch)
+            kept.row = replace(
+                kept.row,
+                status=journal.status_once_claimed(kept.row.status),
+                started_at=claim.at if kept.row.started_at is None else kept.row.started_at,
+            )
+            kept.epoch, kept.worker, kept.updated_at = one.lease.epoch, one.lease.worker, claim.at
+            kept.events.extend(one.events)
+            claimed.append(one)
+        return claimed
+
+    def _claimable(self, claim: port.Claim) -> Iterator[Kept]:
+        for kept in sorted(self._tasks.values(), key=lambda kept: (kept.new.priority, kept.new.at, kept.num)):
+            task = kept.new.id
+            wanted = (claim.only is None or task in claim.only) and task not in claim.passing_over
+            if wanted and kept.worker is None and kept.row.status in CLAIMABLE:
+                yield kept
+
+    def beat(self, worker: i.WorkerId, at: i.Instant) -> None:
+        known = self._workers.get(worker)
+        if known is None or known.released or worker in self._fenced:
+            raise LeaseLost(f"{worker} was fenced")
+        self._workers[worker] = replace(known, heartbeat_at=at)
+
+    async def find_dead(self, worker: i.WorkerId, before: i.Instant, limit: int) -> Sequence[port.Dead]:
+        self._opened()
+        self._fenced.update(
+            known
+            for known, one in self._workers.items()
+            if known != worker and not one.released and one.heartbeat_at < before
+        )
+        return [
+            port.Dead(task=kept.new.id, status=kept.row.status, epoch=kept.epoch, worker=holder)
+            for kept in self._tasks.values()
+            if kept.worker not in (None, worker)
+            and ((holder := self._workers.get(kept.worker)) is None or holder.released or holder.id in self._fenced)
+        ][:limit]
+
+    async def sweep(self, sweeps: Sequence[t.Sweep]) -> Sequence[port.Commit]:
+        return [self._sweep(sweep) for sweep in sweeps]
+
+    def _sweep(self, sweep: t.Sweep) -> port.Commit:
+        journal.check_row(sweep.row)
+        kept = self._tasks.get(sweep.task)
+        if kept is None:
+            return _NO_TASK
+        if (kept.row.status, kept.epoch, kept.worker) != (sweep.status, sweep.epoch, sweep.worker):
+            return kept.stale()
+        stamp = kept.stamp(sweep.at, sweep.row.generation, journal.engine_actor(self._opened()))
+        answer = journal.commit_drafts(stamp, sweep.drafts)
+        self._write(kept, sweep.row, sweep.at, answer)
+        self._follow(kept, journal.pause_changes(sweep.drafts, sweep.at))
+        kept.epoch = i.Epoch(kept.epoch + 1)
+        kept.worker = None
+        return answer
+
+    async def due(self, worker: i.WorkerId, at: i.Instant, limit: int) -> port.Due:
+        timed = sorted(
+            (kept.row.due_at, kept.num, kept.new.id)
+            for kept in self._tasks.values()
+            if kept.row.due_at is not None and kept.worker == worker
+        )
+        come = tuple(task for due_at, _, task in timed if due_at <= at)
+        return port.Due(tasks=come[:limit], next_at=next((due_at for due_at, *_ in timed if due_at > at), None))
+
+    # Commits
+
+    async def commit_steps(self, commits: Sequence[t.StepCommit]) -> Sequence[port.Commit]:
+        self._opened()
+        return [self._commit(commit) for commit in commits]
+
+    def _commit(self, commit: t.StepCommit) -> port.Commit:
+        journal.check_row(commit.row)
+        lease = commit.lease
+        kept = self._tasks.get(lease.task)
+        if kept is None:
+            return _NO_TASK
+        if (kept.last_seq, kept.epoch, kept.worker) != (commit.last_seq, lease.epoch, lease.worker):
+            return kept.stale()
+        answer = journal.commit_steps(commit)
+        self._write(kept, commit.row, commit.at, answer)
+        self._follow(kept, journal.pause_changes(commit.drafts, commit.at))
+        if commit.release:
+            kept.worker = None
+        return answer
+
+    async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:
+        self._opened()
+        return [self._command(command) for command in commands]
+
+    def _command(self, command: t.Command) -> port.Commit:
+        journal.check_row(command.row)
+        kept = self._tasks.get(command.task)
+        if kept is None:
+            return _NO_TASK
+        if not self._stands(kept, command):
+            return kept.stale()
+        stamp = kept.stamp(command.at, command.row.generation, command.actor)
+        answer = journal.commit_drafts(stamp, command.drafts)
+        row = command.row
+        if kept.worker is None:
+            row = replace(row, started_at=kept.row.started_at)
+        else:
+            added = journal.figures_added(command.drafts)
+            row = replace(
+                kept.row,
+                status=row.status,
+                generation=row.generation,
+                ended_at=row.ended_at,
+                outcome=row.outcome,
+                error_code=row.error_code,
+                done=kept.row.done + added["ends"],
+                recoveries=0 if added["outcomes"] else kept.row.recoveries,
+            )
+        self._write(kept, row, command.at, answer)
+        self._follow(kept, journal.pause_changes(command.drafts, command.at))
+        return answer
+
+    def _stands(self, kept: Kept, command: t.Command) -> bool:
+        if (kept.row.status, kept.row.generation) != (command.status, command.generation):
+            return False
+        if kept.worker is None and command.last_seq not in (None, kept.last_seq):
+            return False
+        if command.pause is None:
+            return True
+        asked = self._pauses.get(command.pause)
+        return asked is not None and asked.task == kept.new.id and asked.status is PauseStatus.OPEN
+
+    def _write(self, kept: Kept, row: t.TaskRow, at: i.Instant, answer: port.Committed) -> None:
+        kept.row = row
+        kept.updated_at = at
+        kept.events.extend(answer.events)
+
+    def _follow(self, kept: Kept, changes: Sequence[PauseChange]) -> None:
+        """The list of pauses follows the journal."""
+        task = kept.new.id
+        for change in changes:
+            match change:
+                case PauseOpened(pause=pause, at=at):
+                    self._pauses[pause.id] = port.KeptPause(
+                        task=task, owner=kept.new.owner, pause=pause, status=PauseStatus.OPEN, opened_at=at
+                    )
+                case PauseClosed(id=pause_id, status=status):
+                    self._pauses[pause_id] = replace(self._pauses[pause_id], status=status)
+                case PausesWithdrawn():
+                    for one in self._open_pauses(task):
+                        self._pauses[one.pause.id] = replace(one, status=PauseStatus.WITHDRAWN)
+
+    def _open_pauses(self, task: i.TaskId) -> list[port.KeptPause]:
+        return [one for one in self._pauses.values() if one.task == task and one.status is PauseStatus.OPEN]
+
+    # Journal, payloads, keeping
+
+    async def read_events(self, task: i.TaskId, after: i.Seq, limit: int) -> Sequence[port.Journaled]:
+        kept = self._tasks.get(task)
+        return [] if kept is None else kept.events[after : after + limit]
+
+    async def put_payloads(self, payloads: Sequence[tuple[i.Digest, bytes]]) -> None:
+        for digest, raw in payloads:
+            journal.check_payload(digest, raw)
+            self._payloads[digest] = raw
+
+    async def get_payloads(self, digests: Sequence[i.Digest]) -> Sequence[JsonValue]:
+        for digest in digests:
+            if digest not in self._payloads:
+                raise NotFound(f"no payload {digest}")
+        return [loads_strict(self._payloads[digest]) for digest in digests]
+
+    async def info(self) -> port.Info:
+        tasks = {status.value: 0 for status in TaskStatus}
+        for kept in self._tasks.values():
+            tasks[kept.row.status.value] += 1
+        return port.Info(
+            kind="memory",
+            location="",
+            schema_version=0,
+            durability="none",
+            tasks=tasks,
+            events=sum(len(kept.events) for kept in self._tasks.values()),
+            size_bytes=0,
+            details={"status": "ok"},
+        )
+
+    async def check(self) -> Sequence[str]:
+        return [line for kept in self._tasks.values() for line in self._problems(kept)]
+
+    def _problems(self, kept: Kept) -> Iterator[str]:
+        state = self._load(kept.new.id)
+        assert state is not None
+        if (t.row_of(state), state.epoch, state.worker) != (kept.row, kept.epoch, kept.worker):
+            yield f"{kept.new.id}: the row does not follow from the journal"
+        if [one.pause.id for one in self._open_pauses(kept.new.id)] != list(state.pauses):
+            yield f"{kept.new.id}: the open pauses do not follow from the journal"
+
+    async def backup(self, target: Path) -> None:
+        raise Validation(f"a store in memory cannot be copied to {target}", what_to_do="use a store on disk")
+
+    def _opened(self) -> i.WorkerId:
+        if self._me is None:
+            raise EngineClosed("the store is not open")
+        return self._me
+
+
+def _fits(kept: Kept, which: port.TaskFilter) -> bool:
+    new = kept.new
+    text = (which.text or "").lower()
+    return (
+        which.owner in (None, new.owner)
+        and (which.statuses is None or kept.row.status in which.statuses)
+        and which.plan_name in (None, new.plan_name)
+        and which.plan_digest in (None, new.plan_digest)
+        and which.inputs_digest in (None, new.inputs_digest)
+        and (which.since is None or new.at >= which.since)
+        and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
+    )

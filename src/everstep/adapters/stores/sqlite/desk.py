@@ -1,0 +1,130 @@
+"""The writer's desk: its connection inside a transaction, and what it remembers of the tasks that are held."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import apsw
+
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn
+from everstep.adapters.stores.sqlite.rows import Guard, guard_of
+from everstep.adapters.stores.sqlite.sql import sql
+from everstep.domain.events import Draft
+from everstep.domain.ids import Instant, Seq, StepPath, TaskId, WorkerId
+from everstep.ports.store import Journaled
+from everstep.wire.pause import encode_pause
+
+
+class Mismatch(Exception):
+    """The file does not agree with what was in memory."""
+
+
+class Guards:
+    """What the file says of the tasks that are held; true because there is one writer.
+
+    Follows each unit, steps back with its savepoint, and is forgotten for every task of a batch that failed.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[TaskId, Guard] = {}
+        self._log: list[tuple[TaskId, Guard | None]] = []
+        self.find: Final = self._held.get
+        """None: look into the file."""
+
+    def put(self, task: TaskId, guard: Guard) -> None:
+        """After a write of this batch."""
+        self._log.append((task, self._held.get(task)))
+        self._held[task] = guard
+
+    @property
+    def mark(self) -> int:
+        """Where a unit begins."""
+        return len(self._log)
+
+    def step_back(self, mark: int) -> None:
+        """A unit was undone."""
+        while len(self._log) > mark:
+            task, before = self._log.pop()
+            if before is None:
+                del self._held[task]
+            else:
+                self._held[task] = before
+
+    def keep(self) -> None:
+        """The batch is durable. Tasks that nobody holds any more are let go, so that memory stays bounded."""
+        for task, _ in self._log:
+            guard = self._held.get(task)
+            if guard is not None and guard.worker is None:
+                del self._held[task]
+        self._log.clear()
+
+    def forget(self) -> None:
+        """The batch failed: nothing is known of its tasks."""
+        for task, _ in self._log:
+            self._held.pop(task, None)
+        self._log.clear()
+
+    def floors(self) -> dict[TaskId, Seq]:
+        """How far the journals of held tasks were acknowledged; whatever this batch did is not."""
+        self.step_back(0)
+        return {task: guard.last_seq for task, guard in self._held.items()}
+
+    def clear(self) -> None:
+        """Nothing is known of any task."""
+        self._held.clear()
+        self._log.clear()
+
+
+class Desk:
+    """The writer's connection inside a transaction, and its memory."""
+
+    def __init__(self, connection: apsw.Connection, guards: Guards, me: WorkerId) -> None:
+        self.connection = connection
+        self.guards = guards
+        self.me = me
+        self._cursor = connection.cursor()
+
+    def rows(self, name: str, values: Any = None) -> Iterator[tuple[Any, ...]]:
+        """The rows of a named statement; what they hold is the statement's business."""
+        return self.connection.execute(sql(name), values)
+
+    def run(self, name: str) -> None:
+        """A statement without values or rows."""
+        self._cursor.execute(sql(name))
+
+    def change(self, name: str, values: Any) -> int:
+        """How many rows it changed."""
+        self._cursor.execute(sql(name), values)
+        return self.connection.changes()
+
+    def change_many(self, name: str, values: list[tuple[Any, ...]]) -> None:
+        """One statement, many rows."""
+        if values:
+            self._cursor.executemany(sql(name), values)
+
+    def guard(self, task: TaskId) -> Guard | None:
+        """What stands now; None if there is no such task."""
+        return self.guards.find(task) or next((guard_of(row) for row in self.rows("find_guard", (task,))), None)
+
+    def append(self, num: int, at: Instant, drafts: Sequence[Draft], events: Sequence[Journaled]) -> None:
+        """Lines of one journal."""
+        steps = [draft.step for draft in drafts]
+        self.change_many("insert_event", [(num, *line) for line in lines(at, steps, events)])
+
+    def change_pauses(self, num: int, task: TaskId, changes: Iterable[PauseChange]) -> None:
+        """The list of pauses follows the journal."""
+        for change in changes:
+            match change:
+                case PauseOpened(pause=pause, at=at):
+                    body = encode_pause(pause, task, at).decode()
+                    self.change("open_pause", (pause.id, num, pause.step, pause.type, at, body))
+                case PauseClosed(id=pause_id, status=status):
+                    self.change("close_pause", (status, pause_id, num))
+                case PausesWithdrawn():
+                    self.change("withdraw_pauses", (num,))
+
+
+def lines(at: Instant, steps: Sequence[StepPath | None], events: Sequence[Journaled]) -> list[tuple[Any, ...]]:
+    """Rows of the journal, but for the task's number."""
+    return [
+        (event.seq, at, event.type, step, event.encoded.decode()) for event, step in zip(events, steps, strict=True)
+    ]

@@ -1,0 +1,279 @@
+"""The writer's side of the file: one transaction per batch, and fail-stop when the disk fails.
+
+All commits of holders go in with one INSERT and one UPDATE statement; the number of changed rows confirms that the
+file agrees with the guards in memory. If it does not, the batch is taken back and done again unit by unit, each in a
+savepoint, so that a refused one does not sink the others.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from everstep.adapters.stores.sqlite.apply import StepUnit, Unit
+from everstep.adapters.stores.sqlite.connect import Durability, connect, make_durable, one, read, translate
+from everstep.adapters.stores.sqlite.desk import Desk, Guards, Mismatch
+from everstep.adapters.stores.sqlite.forks import bury
+from everstep.adapters.stores.sqlite.rows import stale
+from everstep.domain.errors import EverstepError, StoreError, Unavailable, Validation
+from everstep.domain.ids import Seq, TaskId, WorkerId
+from everstep.ports.fault import Fault, no_fault
+
+FATAL: Final = (
+    apsw.IOError,
+    apsw.FullError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.ReadOnlyError,
+    apsw.CantOpenError,
+)
+"""After one of these nothing that a connection says can be trusted."""
+BUSY_TRIES: Final = 6
+"""Of 5 s each: a foreign program that looks at the file with a lock may keep us waiting, but not for ever."""
+BACKOFF_MIN_S: Final = 0.5
+BACKOFF_MAX_S: Final = 1.0
+WAL_BYTES_MAX: Final = 64 * 1024 * 1024
+WAL_LOOK_EVERY: Final = 64
+"""Batches between two looks at the size of the WAL."""
+
+
+class Ledger:
+    """The only read-write connection. Lives in the writer's thread."""
+
+    def __init__(
+        self,
+        path: Path,
+        durability: Durability,
+        *,
+        me: WorkerId,
+        fault: Fault,
+        halt_readers: Callable[[StoreError | None], None],
+    ) -> None:
+        self._path = path
+        self._durability = durability
+        self._me = me
+        self._fault = fault
+        self._halt_readers = halt_readers
+        self._guards = Guards()
+        self._floors: dict[TaskId, Seq] = {}
+        self._desk: Desk | None = None
+        self._next_try = 0.0
+        self._backoff_s = BACKOFF_MIN_S
+        self._since_look = 0
+        self._lost = False
+        self.trouble: StoreError | None = None
+        """Why nothing is written at present; None when all is well."""
+
+    def open(self, connection: apsw.Connection) -> None:
+        """Take over a connection that is set up."""
+        self._desk = Desk(connection, self._guards, self._me)
+
+    # --- what group commit calls ---
+
+    def write(self, units: Sequence[Unit]) -> Sequence[object]:
+        """One transaction. Raises StoreError if none of it is known to be durable."""
+        if self.trouble is not None:
+            self._mend()
+        if self.trouble is not None:
+            raise type(self.trouble)(self.trouble.message, code=self.trouble.code)
+        desk = self._desk
+        assert desk is not None
+        try:
+            return self._transact(desk, units)
+        except FATAL as error:
+            self._fail(error)
+            raise translate(error) from error
+        except BaseException as error:
+            self._undo(desk)
+            if isinstance(error, apsw.Error):
+                raise translate(error) from error
+            raise
+
+    def idle(self) -> float | None:
+        """Mend what is broken; keep the WAL small."""
+        if self.trouble is not None:
+            self._mend()
+        if self.trouble is not None:
+            return max(0.0, self._next_try - time.monotonic())
+        self._since_look += 1
+        if self._since_look >= WAL_LOOK_EVERY:
+            self._since_look = 0
+            self._truncate_wal()
+        return None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._desk is not None:
+            with suppress(apsw.Error):
+                self._desk.connection.close()
+            self._desk = None
+
+    def poison(self) -> None:
+        """In a forked child: the connection is the parent's."""
+        if self._desk is not None:
+            bury(self._desk.connection)
+
+    # --- a batch ---
+
+    def _transact(self, desk: Desk, units: Sequence[Unit]) -> Sequence[object]:
+        _begin(desk)
+        try:
+            answers = self._in_bulk(desk, units)
+        except (Mismatch, apsw.ConstraintError):
+            self._undo(desk)
+            _begin(desk)
+            answers = [self._alone(desk, unit) for unit in units]
+        self._strike(units, "before")
+        desk.run("commit")
+        self._guards.keep()
+        self._strike(units, "after")
+        return answers
+
+    def _in_bulk(self, desk: Desk, units: Sequence[Unit]) -> list[object]:
+        """Holders' commits in one sweep; they cannot collide, because each task has one holder."""
+        answers: list[object] = [None] * len(units)
+        journal: list[tuple[Any, ...]] = []
+        updates: list[tuple[Any, ...]] = []
+        releases: list[tuple[Any, ...]] = []
+        questions: list[tuple[int, StepUnit]] = []
+        others: list[int] = []
+        find, put = self._guards.find, self._guards.put
+        for place, unit in enumerate(units):
+            if not isinstance(unit, StepUnit):
+                others.append(place)
+                continue
+            guard = find(unit.task) or desk.guard(unit.task)
+            if guard is None or not unit.stands(guard):
+                answers[place] = stale(guard)
+                continue
+            num = guard.num
+            journal.extend([(num, *line) for line in unit.lines])
+            (releases if unit.commit.release else updates).append(unit.update(guard))
+            if unit.pauses:
+                questions.append((num, unit))
+            put(unit.task, unit.after(guard))
+            answers[place] = unit.answer
+        before = desk.connection.total_changes()
+        desk.change_many("insert_event", journal)
+        desk.change_many("update_task", updates)
+        desk.change_many("release_task", releases)
+        if desk.connection.total_changes() - before != len(journal) + len(updates) + len(releases):
+            raise Mismatch
+        for num, unit in questions:
+            desk.change_pauses(num, unit.task, unit.pauses)
+        for place in others:
+            answers[place] = self._alone(desk, units[place])
+        return answers
+
+    def _alone(self, desk: Desk, unit: Unit) -> object:
+        """One unit in a savepoint; what it raises stands for its answer."""
+        mark = self._guards.mark
+        desk.run("begin_unit")
+        try:
+            answer = unit.apply(desk)
+        except (EverstepError, Mismatch, apsw.ConstraintError) as error:
+            desk.run("undo_unit")
+            self._guards.step_back(mark)
+            if isinstance(error, EverstepError):
+                return error
+            return Validation(f"the store refuses the write: {error}")
+        desk.run("keep_unit")
+        return answer
+
+    def _undo(self, desk: Desk) -> None:
+        """Back to before the batch; nothing is known of its tasks any more."""
+        self._guards.forget()
+        with suppress(apsw.Error):
+            if desk.connection.in_transaction:
+                desk.run("rollback")
+
+    def _strike(self, units: Sequence[Unit], when: str) -> None:
+        if self._fault is not no_fault:
+            for area in sorted({area for unit in units for area in unit.areas}):
+                self._fault(f"{area}.commit.{when}")
+
+    # --- fail-stop ---
+
+    def _fail(self, error: apsw.Error) -> None:
+        """Close everything. What was acknowledged must be there when the file is opened again."""
+        self._floors |= self._guards.floors()
+        self._guards.clear()
+        self.trouble = translate(error)
+        self._backoff_s = BACKOFF_MIN_S
+        self._next_try = time.monotonic() + self._backoff_s
+        self.close()
+        self._halt_readers(self.trouble)
+
+    def _mend(self) -> None:
+        """Open again, if it is time to try and there is hope."""
+        if self._lost or time.monotonic() < self._next_try:
+            return
+        try:
+            self._desk = Desk(self._reopen(), self._guards, self._me)
+        except (apsw.Error, OSError) as error:
+            self.trouble = translate(error)
+        except StoreError as error:
+            self.trouble = error
+        else:
+            self.trouble = None
+            self._floors.clear()
+            self._halt_readers(None)
+            return
+        self._backoff_s = min(BACKOFF_MAX_S, 2 * self._backoff_s)
+        self._next_try = time.monotonic() + self._backoff_s
+
+    def _reopen(self) -> apsw.Connection:
+        """A connection whose write was committed, and read back by another one."""
+        connection = connect(self._path, write=True)
+        try:
+            make_durable(connection, self._durability)
+            self._prove(connection)
+            self._check_floors(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prove(self, connection: apsw.Connection) -> None:
+        value = f"{self._me} {time.monotonic_ns()}"
+        read(connection, "put_meta", ("probe", value))
+        fresh = connect(self._path, write=False)
+        try:
+            found = one(fresh, "get_meta", ("probe",))
+        finally:
+            fresh.close()
+        if found != value:
+            raise Unavailable("the store does not give back what was written")
+        damage = [line for (line,) in read(connection, "quick_check") if line != "ok"]
+        if damage:
+            raise Unavailable(f"the store's file is damaged: {damage[0]}")
+
+    def _check_floors(self, connection: apsw.Connection) -> None:
+        """Every acknowledged intent of ours must still be there; else stay closed, for good."""
+        found: dict[TaskId, Seq] = dict(read(connection, "held_seqs", {"ids": json.dumps([*self._floors])}))
+        missing = sorted(task for task, seq in self._floors.items() if found.get(task, 0) < seq)
+        if missing:
+            self._lost = True
+            names = ", ".join(missing)
+            raise Unavailable(f"after a disk failure acknowledged events are missing in: {names}")
+
+    def _truncate_wal(self) -> None:
+        wal = Path(f"{self._path}-wal")
+        desk = self._desk
+        if desk is not None and wal.exists() and wal.stat().st_size > WAL_BYTES_MAX:
+            self._fault("checkpoint.truncate.before")
+            with suppress(apsw.BusyError):
+                read(desk.connection, "truncate_wal")
+            self._fault("checkpoint.truncate.after")
+
+
+def _begin(desk: Desk) -> None:
+    for _ in range(1, BUSY_TRIES):
+        with suppress(apsw.BusyError):
+            desk.run("begin")
+            return
+    desk.run("begin")

@@ -1,0 +1,304 @@
+-- Every statement of the store, by name. Values are always bound, text is never put together.
+-- A block begins with `-- name:`; its comment says what the statement is for.
+
+-- name: insert_event
+-- One line of the journal; the unique index refuses a seq that is there.
+INSERT INTO events (task, seq, at, type, step, body) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: insert_task
+-- A new task; its first event follows in the same transaction.
+INSERT INTO tasks (id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, status,
+                   generation, epoch, last_seq, recoveries, done, created_at, updated_at)
+VALUES (:id, :owner, :key, :plan_name, :plan_digest, :inputs_digest, :title, :priority, :steps, 'queued',
+        1, 0, 1, 0, 0, :at, :at);
+
+-- name: find_same_task
+-- Whether this id, or this key of this owner, has been given before.
+SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE id = :id
+UNION ALL
+SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE owner = :owner AND key = :key
+LIMIT 1;
+
+-- name: find_guard
+-- What a write must find unchanged.
+SELECT num, status, generation, epoch, worker, last_seq FROM tasks WHERE id = ?;
+
+-- name: update_task
+-- The holder's write. The worker stands, so no index is touched; the row count confirms the guard.
+UPDATE tasks
+SET status = ?, generation = ?, recoveries = ?, done = ?, due_at = ?, started_at = ?, ended_at = ?, outcome = ?,
+    error_code = ?, last_seq = ?, updated_at = ?
+WHERE num = ? AND status = ? AND epoch = ? AND worker IS ? AND last_seq = ?;
+
+-- name: release_task
+-- The holder's last write: as above, and the lease is given up.
+UPDATE tasks
+SET status = ?, generation = ?, recoveries = ?, done = ?, due_at = ?, started_at = ?, ended_at = ?, outcome = ?,
+    error_code = ?, last_seq = ?, updated_at = ?, worker = NULL
+WHERE num = ? AND status = ? AND epoch = ? AND worker IS ? AND last_seq = ?;
+
+-- name: sweep_task
+-- A dead worker's task: as above, and its epoch ends.
+UPDATE tasks
+SET status = ?, generation = ?, recoveries = ?, done = ?, due_at = ?, started_at = ?, ended_at = ?, outcome = ?,
+    error_code = ?, last_seq = ?, updated_at = ?, worker = NULL, epoch = epoch + 1
+WHERE num = ? AND status = ? AND epoch = ? AND worker IS ? AND last_seq = ?;
+
+-- name: command_held_task
+-- A command beside a holder: its figures stand, but for what the command adds to them.
+UPDATE tasks
+SET status = :status, generation = :generation, ended_at = :ended_at, outcome = :outcome, error_code = :error_code,
+    last_seq = :last_seq, updated_at = :at, done = done + :ends, recoveries = iif(:outcomes, 0, recoveries)
+WHERE num = :num AND last_seq = :old_last_seq;
+
+-- name: command_free_task
+-- A command while nobody holds the task: all figures are the command's.
+UPDATE tasks
+SET status = :status, generation = :generation, ended_at = :ended_at, outcome = :outcome, error_code = :error_code,
+    last_seq = :last_seq, updated_at = :at, recoveries = :recoveries, done = :done, due_at = :due_at
+WHERE num = :num AND last_seq = :old_last_seq AND worker IS NULL;
+
+-- name: claim_candidates
+-- Claimable tasks by priority and age, straight from the partial index.
+SELECT num, id, status, generation, epoch, last_seq, recoveries FROM tasks
+WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
+ORDER BY priority, created_at, num;
+
+-- name: claim_candidates_of
+-- The same among named tasks only.
+SELECT num, tasks.id, status, generation, epoch, last_seq, recoveries
+FROM json_each(:ids) AS wanted CROSS JOIN tasks ON tasks.id = wanted.value
+WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
+ORDER BY priority, created_at, num;
+
+-- name: claim_task
+-- A lease: the epoch rises, the worker is written down.
+UPDATE tasks
+SET status = ?, epoch = epoch + 1, worker = ?, last_seq = last_seq + 1, updated_at = ?,
+    started_at = coalesce(started_at, ?)
+WHERE num = ? AND epoch = ? AND worker IS NULL AND last_seq = ?;
+
+-- name: open_pause
+INSERT INTO pauses (id, task, step, type, status, opened_at, body) VALUES (?, ?, ?, ?, 'open', ?, ?);
+
+-- name: close_pause
+UPDATE pauses SET status = ? WHERE id = ? AND task = ? AND status = 'open';
+
+-- name: withdraw_pauses
+-- The task ended: nobody is asked any more.
+UPDATE pauses SET status = 'withdrawn' WHERE task = ? AND status = 'open';
+
+-- name: is_pause_open
+SELECT 1 FROM pauses WHERE id = ? AND task = ? AND status = 'open';
+
+-- name: insert_worker
+INSERT INTO workers (id, name, host, pid, version, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: beat_worker
+-- A fenced or released incarnation never returns.
+UPDATE workers SET heartbeat_at = :at WHERE id = :id AND fenced_at IS NULL AND released_at IS NULL;
+
+-- name: release_worker
+UPDATE workers SET released_at = :at WHERE id = :id AND fenced_at IS NULL AND released_at IS NULL;
+
+-- name: fence_workers
+-- Fence first, then move their tasks: whoever was silent since `before`, but never oneself.
+UPDATE workers SET fenced_at = :at
+WHERE id != :me AND fenced_at IS NULL AND released_at IS NULL AND heartbeat_at < :before;
+
+-- name: are_workers_silent
+SELECT 1 FROM workers
+WHERE id != :me AND fenced_at IS NULL AND released_at IS NULL AND heartbeat_at < :before LIMIT 1;
+
+-- name: forget_workers
+-- Incarnations that ended long ago and hold nothing.
+DELETE FROM workers
+WHERE heartbeat_at < :before AND (fenced_at IS NOT NULL OR released_at IS NOT NULL)
+  AND id NOT IN (SELECT worker FROM tasks WHERE worker IS NOT NULL);
+
+-- name: last_beat
+-- Of incarnations that may still be alive.
+SELECT max(heartbeat_at) FROM workers WHERE fenced_at IS NULL AND released_at IS NULL;
+
+-- name: find_dead
+-- Tasks held by incarnations that are fenced, released or unknown.
+SELECT t.id, t.status, t.epoch, w.id, w.name, w.host, w.pid, w.version, w.started_at, w.heartbeat_at, w.released_at
+FROM tasks t LEFT JOIN workers w ON w.id = t.worker
+WHERE t.worker IS NOT NULL AND t.worker != :me
+  AND (w.id IS NULL OR w.fenced_at IS NOT NULL OR w.released_at IS NOT NULL)
+ORDER BY t.num LIMIT :limit;
+
+-- name: due_tasks
+SELECT id, due_at FROM tasks
+WHERE due_at IS NOT NULL AND due_at <= :at AND worker = :worker
+ORDER BY due_at, num LIMIT :limit;
+
+-- name: next_due
+SELECT min(due_at) FROM tasks WHERE due_at IS NOT NULL AND due_at > :at AND worker = :worker;
+
+-- name: load_tasks
+-- Whole journals of many tasks in one pass.
+SELECT t.id, t.owner, e.body
+FROM json_each(:ids) AS wanted
+CROSS JOIN tasks t ON t.id = wanted.value
+CROSS JOIN events e ON e.task = t.num
+ORDER BY t.num, e.seq;
+
+-- name: read_events
+SELECT e.seq, e.type, e.body
+FROM tasks t CROSS JOIN events e ON e.task = t.num
+WHERE t.id = :task AND e.seq > :after
+ORDER BY e.seq LIMIT :limit;
+
+-- name: list_tasks
+-- Newest first; the cursor is the last row's (created_at, num).
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
+FROM tasks
+WHERE (created_at, num) < (:created_at, :num)
+  AND (:owner IS NULL OR owner = :owner)
+  AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+  AND (:plan_name IS NULL OR plan_name = :plan_name)
+  AND (:plan_digest IS NULL OR plan_digest = :plan_digest)
+  AND (:inputs_digest IS NULL OR inputs_digest = :inputs_digest)
+  AND (:since IS NULL OR created_at >= :since)
+  AND (:text IS NULL OR instr(lower(title), :text) OR instr(id, :text) OR instr(lower(error_code), :text))
+ORDER BY created_at DESC, num DESC LIMIT :limit;
+
+-- name: find_task_by_name
+SELECT id FROM tasks WHERE owner = :owner AND (id = :name OR key = :name);
+
+-- name: find_task_by_prefix
+-- Two are enough to know that a prefix is ambiguous; some more to name them.
+SELECT id FROM tasks WHERE id >= :name AND id < :name || char(1114111) AND owner = :owner ORDER BY id LIMIT 10;
+
+-- name: list_pauses
+SELECT t.id, t.owner, p.body, p.status, p.opened_at
+FROM pauses p JOIN tasks t ON t.num = p.task
+WHERE (:owner IS NULL OR t.owner = :owner)
+  AND (:task IS NULL OR t.id = :task)
+  AND (:id IS NULL OR p.id = :id)
+  AND (:status IS NULL OR p.status = :status)
+ORDER BY p.opened_at, p.rowid LIMIT :limit;
+
+-- name: count_tasks
+SELECT status, count(*) FROM tasks GROUP BY status;
+
+-- name: last_event
+-- Rows are only appended, so the last key counts them.
+SELECT coalesce(max(id), 0) FROM events;
+
+-- name: file_size
+SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size();
+
+-- name: get_meta
+SELECT value FROM meta WHERE key = ?;
+
+-- name: put_meta
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: held_seqs
+-- How far the journals of these tasks go.
+SELECT t.id, t.last_seq FROM json_each(:ids) AS wanted CROSS JOIN tasks t ON t.id = wanted.value;
+
+-- name: task_page
+-- A page of tasks in the order of their numbers, with all that must follow from their journals.
+SELECT num, id, owner, key, plan_digest, title, priority, created_at, updated_at, epoch, worker, last_seq, status,
+       generation, recoveries, done, started_at, ended_at, outcome, error_code
+FROM tasks WHERE num > :after ORDER BY num LIMIT :limit;
+
+-- name: journal_of
+SELECT id, seq, at, type, step, body FROM events WHERE task = ? ORDER BY seq;
+
+-- name: open_pauses_of
+SELECT id FROM pauses WHERE task = ? AND status = 'open';
+
+-- name: stray_events
+-- Lines of no task; foreign keys forbid them, a damaged file may have them.
+SELECT count(*) FROM events WHERE task NOT IN (SELECT num FROM tasks);
+
+-- name: list_migrations
+SELECT number, name, checksum FROM migrations ORDER BY number;
+
+-- name: has_migrations
+SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations';
+
+-- name: insert_migration
+INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?);
+
+-- name: delete_migration
+DELETE FROM migrations WHERE number = ?;
+
+-- name: set_application_id
+-- Written while the journal is still the old kind, so that the first page of the file itself says whose it is.
+PRAGMA application_id = 0x45565354;
+
+-- name: use_wal
+PRAGMA journal_mode = WAL;
+
+-- name: set_writer
+PRAGMA busy_timeout = 5000;
+PRAGMA foreign_keys = ON;
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;
+PRAGMA mmap_size = 0;
+PRAGMA wal_autocheckpoint = 1000;
+PRAGMA fullfsync = ON;
+PRAGMA checkpoint_fullfsync = ON;
+
+-- name: set_reader
+PRAGMA busy_timeout = 5000;
+PRAGMA query_only = ON;
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;
+PRAGMA mmap_size = 0;
+
+-- name: sync_power
+PRAGMA synchronous = FULL;
+
+-- name: sync_process
+PRAGMA synchronous = NORMAL;
+
+-- name: get_synchronous
+PRAGMA synchronous;
+
+-- name: get_journal_mode
+PRAGMA journal_mode;
+
+-- name: get_application_id
+PRAGMA application_id;
+
+-- name: get_user_version
+PRAGMA user_version;
+
+-- name: quick_check
+PRAGMA quick_check;
+
+-- name: integrity_check
+PRAGMA integrity_check;
+
+-- name: truncate_wal
+PRAGMA wal_checkpoint(TRUNCATE);
+
+-- name: begin
+BEGIN IMMEDIATE;
+
+-- name: commit
+COMMIT;
+
+-- name: rollback
+ROLLBACK;
+
+-- name: begin_unit
+SAVEPOINT unit;
+
+-- name: keep_unit
+RELEASE unit;
+
+-- name: undo_unit
+ROLLBACK TO unit;
+RELEASE unit;
+
+-- name: use_rollback_journal
+-- For copies: a single file, nothing beside it.
+PRAGMA journal_mode = DELETE;

@@ -1,0 +1,150 @@
+-- The schema as it stands: the sum of migrations/, held against it by a test. Readable by SQLite 3.40.
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE migrations (
+    number     INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    checksum   TEXT NOT NULL,
+    applied_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE workers (
+    id           TEXT PRIMARY KEY,
+    name         TEXT NOT NULL,
+    host         TEXT NOT NULL,
+    pid          INTEGER NOT NULL,
+    version      TEXT NOT NULL,
+    started_at   INTEGER NOT NULL,
+    heartbeat_at INTEGER NOT NULL,
+    released_at  INTEGER,
+    fenced_at    INTEGER
+) STRICT;
+
+-- What lists and claims need of a task; everything else is its journal. Instants are milliseconds since 1970, UTC.
+CREATE TABLE tasks (
+    num           INTEGER PRIMARY KEY,
+    id            TEXT NOT NULL UNIQUE,
+    owner         TEXT NOT NULL,
+    key           TEXT,
+    plan_name     TEXT NOT NULL,
+    plan_digest   TEXT NOT NULL,
+    inputs_digest TEXT NOT NULL,
+    title         TEXT NOT NULL,
+    priority      INTEGER NOT NULL,
+    steps         INTEGER NOT NULL,
+    status        TEXT NOT NULL CHECK (status IN ('queued', 'running', 'pausing', 'paused', 'stalled',
+                                                  'cancelling', 'completed', 'failed', 'cancelled')),
+    generation    INTEGER NOT NULL,
+    epoch         INTEGER NOT NULL,
+    worker        TEXT,
+    last_seq      INTEGER NOT NULL,
+    recoveries    INTEGER NOT NULL,
+    done          INTEGER NOT NULL,
+    due_at        INTEGER,
+    created_at    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL,
+    started_at    INTEGER,
+    ended_at      INTEGER,
+    outcome       TEXT,
+    error_code    TEXT,
+    CHECK ((ended_at IS NULL) = (status NOT IN ('completed', 'failed', 'cancelled')))
+) STRICT;
+
+-- No index holds a column that changes with every step.
+CREATE UNIQUE INDEX tasks_by_key ON tasks (owner, key) WHERE key IS NOT NULL;
+CREATE INDEX tasks_claimable ON tasks (priority, created_at, num)
+    WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling');
+CREATE INDEX tasks_held ON tasks (worker) WHERE worker IS NOT NULL;
+CREATE INDEX tasks_due ON tasks (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX tasks_by_age ON tasks (created_at, num);
+
+-- The journal: append only, in commit order. `body` is the event as it is sent; the other columns repeat it.
+CREATE TABLE events (
+    id   INTEGER PRIMARY KEY,
+    task INTEGER NOT NULL REFERENCES tasks (num),
+    seq  INTEGER NOT NULL,
+    at   INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    step TEXT,
+    body TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX events_by_task ON events (task, seq);
+
+CREATE TABLE pauses (
+    id        TEXT PRIMARY KEY,
+    task      INTEGER NOT NULL REFERENCES tasks (num),
+    step      TEXT,
+    type      TEXT NOT NULL,
+    status    TEXT NOT NULL CHECK (status IN ('open', 'answered', 'withdrawn')),
+    opened_at INTEGER NOT NULL,
+    body      TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX pauses_by_task ON pauses (task);
+CREATE INDEX pauses_open ON pauses (opened_at) WHERE status = 'open';
+
+-- One row per step of a plan, pending ones included, derived from the journal; for people and their tools.
+CREATE VIEW task_executions AS
+WITH planned (num, task_id, created_at, step_number, step_id) AS (
+    SELECT t.num, t.id, c.body ->> '$.at', s.key + 1, s.value ->> '$.id'
+    FROM tasks t
+    JOIN events c ON c.task = t.num AND c.seq = 1
+    JOIN json_each(c.body, '$.data.plan.steps') s
+    UNION ALL
+    SELECT t.num, t.id, c.body ->> '$.at',
+           json_array_length(c.body, '$.data.plan.steps') + f.key + 1, f.value ->> '$.id'
+    FROM tasks t
+    JOIN events c ON c.task = t.num AND c.seq = 1
+    JOIN json_each(c.body, '$.data.plan.finally') f
+),
+told AS (
+    SELECT p.*,
+           (SELECT max(e.seq) FROM events e
+            WHERE e.task = p.num AND e.step = p.step_id
+              AND e.type IN ('step.started', 'step.waiting', 'attempt.started', 'step.retry_scheduled', 'pause.opened',
+                             'pause.answered', 'step.completed', 'step.failed', 'step.skipped')) AS last_seq,
+           (SELECT e.body ->> '$.at' FROM events e, json_each(e.body, '$.data.skipped') k
+            WHERE e.task = p.num AND e.type IN ('task.cancelled', 'task.failed') AND k.value = p.step_id) AS cut_at
+    FROM planned p
+)
+SELECT p.task_id || '/' || p.step_id AS id,
+       p.task_id,
+       p.step_number,
+       p.step_id,
+       CASE
+           WHEN e.type IN ('step.completed', 'step.failed', 'step.skipped') THEN substr(e.type, 6)
+           WHEN p.cut_at IS NOT NULL THEN 'skipped'
+           WHEN e.type = 'pause.opened' THEN 'paused'
+           WHEN e.type IS NOT NULL THEN 'running'
+           ELSE 'pending'
+       END AS status,
+       (SELECT s.body ->> '$.at' FROM events s
+        WHERE s.task = p.num AND s.step = p.step_id AND s.type IN ('step.started', 'attempt.started')
+        ORDER BY s.seq LIMIT 1) AS started_at,
+       CASE
+           WHEN e.type IN ('step.completed', 'step.failed', 'step.skipped') THEN e.body ->> '$.at'
+           ELSE p.cut_at
+       END AS completed_at,
+       CASE
+           WHEN e.type = 'step.completed'
+               THEN coalesce(e.body -> '$.data.output.value', e.body -> '$.data.output')
+       END AS result,
+       CASE
+           WHEN e.type IS NOT 'step.completed' THEN
+               (SELECT s.body ->> '$.data.error.message' FROM events s
+                WHERE s.task = p.num AND s.step = p.step_id AND s.body -> '$.data.error' IS NOT NULL
+                ORDER BY s.seq DESC LIMIT 1)
+       END AS error_message,
+       (SELECT count(*) FROM events s
+        WHERE s.task = p.num AND s.step = p.step_id AND s.type = 'step.retry_scheduled'
+          AND s.body ->> '$.data.counted') AS retry_count,
+       p.created_at
+FROM told p
+LEFT JOIN events e ON e.task = p.num AND e.seq = p.last_seq;
+
+PRAGMA user_version = 1;
