@@ -1,0 +1,72 @@
+"""Threads for calls that block: made when needed, given back, at most so many.
+
+Not `asyncio.to_thread`: its threads are joined when the process ends, so one hung tool would keep a finished command
+from returning. These are daemons. A call that was given up goes on in its thread until it ends by itself; that slot
+is taken until then.
+"""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Final, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Answer: TypeAlias = "asyncio.Future[tuple[object, BaseException | None]]"
+Errand: TypeAlias = tuple[contextvars.Context, Callable[[], object], Answer]
+
+THREADS_MAX: Final = 64
+
+
+class Threads:
+    """A few threads that serve one event loop at a time."""
+
+    def __init__(self, limit: int = THREADS_MAX) -> None:
+        self._limit = limit
+        self._errands: SimpleQueue[Errand | None] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._count = 0
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """What `work` returns or raises. Context variables go along; cancelling gives up waiting, not the work."""
+        answer: Answer = asyncio.get_running_loop().create_future()
+        self._errands.put((contextvars.copy_context(), work, answer))
+        if not self._idle.acquire(blocking=False) and self._count < self._limit:
+            self._count += 1
+            threading.Thread(target=self._serve, name=f"everstep-call-{self._count}", daemon=True).start()
+        result, error = await answer
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]  # what `work` returned
+
+    def close(self) -> None:
+        """Idle threads end now, busy ones after their call; nothing waits for them."""
+        for _ in range(self._count):
+            self._errands.put(None)
+        self._count = 0
+
+    def _serve(self) -> None:
+        while (errand := self._errands.get()) is not None:
+            context, work, answer = errand
+            if not answer.cancelled():  # given up before it began: never called
+                self._finish(answer, *_outcome(context, work))
+            del errand, context, work, answer  # an idle thread keeps nothing alive
+            self._idle.release()
+
+    def _finish(self, answer: Answer, result: object, error: BaseException | None) -> None:
+        def deliver() -> None:
+            if not answer.done():
+                answer.set_result((result, error))
+
+        loop = answer.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(deliver)
+
+
+def _outcome(context: contextvars.Context, work: Callable[[], object]) -> tuple[object, BaseException | None]:
+    try:
+        return context.run(work), None
+    except BaseException as error:  # noqa: BLE001 -- raised again where the call is awaited
+        return None, error

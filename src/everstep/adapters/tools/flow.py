@@ -1,0 +1,114 @@
+"""`wait` and `ask`: steps that end later, by the clock or by an answer. Neither holds anything while it waits."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from everstep.adapters.tools.family import closed, spec_of
+from everstep.domain.ids import Instant
+from everstep.domain.quantities import parse_duration
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.ports.adapter import ToolAdapter
+from everstep.ports.codec import Codec
+from everstep.ports.tool import Call, Ctx, Deferred, NeedsInput, ToolSpec
+from everstep.wire.times import to_text
+
+TYPES: Final = ("string", "integer", "number", "boolean", "array", "object")
+"""What `schema` may say in one word."""
+
+_WAIT: Final = spec_of(
+    "wait",
+    "Wait",
+    "Wait for a length of time, or until an instant. The wait is stored: it survives restarts and holds nothing.",
+    takes={
+        "for": {"type": "string", "description": "How long: 500ms, 30s, 1h30m, 2d"},
+        "until": {"type": "string", "format": "date-time", "description": "Until when: 2026-01-31T12:00:00Z"},
+    },
+    needs=(),
+    gives=closed({"until": {"type": "string", "format": "date-time"}}),
+    trusted_output=True,
+)
+_ASK: Final = spec_of(
+    "ask",
+    "Ask",
+    "Ask whoever watches the task, and go on with the answer.",
+    takes={
+        "question": {"type": "string", "minLength": 1, "description": "What to ask"},
+        "schema": {
+            "anyOf": [{"enum": list(TYPES)}, {"type": "object"}],
+            "default": "string",
+            "description": "What the answer must be: one of these words, or a JSON Schema",
+        },
+    },
+    needs=("question",),
+    gives=None,
+)
+
+
+class FlowTools(ToolAdapter):
+    """Waiting and asking."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Both."""
+        return (_WAIT, _ASK)
+
+    def validate(self, call: Call) -> Sequence[tuple[str, str]]:
+        """A length or instant that can be read; a schema that is one."""
+        return _wait_problems(call.arguments) if call.tool == _WAIT.name else self._ask_problems(call.arguments)
+
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred:
+        """Say until when, or take the answer; without one, ask."""
+        if call.tool == _WAIT.name:
+            until = _due(call.arguments, ctx.now())
+            return Deferred(until=until, output={"until": to_text(until)})
+        question, schema = str(call.arguments["question"]), _answer_schema(call.arguments)
+        if ctx.answer is None:
+            raise NeedsInput(question, schema)
+        if problems := self._codec.validator(schema)(ctx.answer):
+            told = "; ".join(f"{path or 'the answer'} {message}" for path, message in problems)
+            raise NeedsInput(f"{question} (not usable: {told})", schema)
+        return ctx.answer
+
+    def _ask_problems(self, arguments: JsonObject) -> Sequence[tuple[str, str]]:
+        try:
+            self._codec.validator(_answer_schema(arguments))
+        except ValueError as exc:
+            return [("/schema", f"is not a JSON Schema: {exc}")]
+        return ()
+
+
+def _answer_schema(arguments: JsonObject) -> JsonObject:
+    said = arguments.get("schema", "string")
+    return said if isinstance(said, dict) else {"type": said}
+
+
+def _wait_problems(arguments: JsonObject) -> Sequence[tuple[str, str]]:
+    if len(arguments) != 1:
+        return [("", "needs either 'for' or 'until'")]
+    length, moment = arguments.get("for"), arguments.get("until")
+    if length is not None and parse_duration(str(length)) is None:
+        return [("/for", "is not a duration, write 500ms, 30s, 1h30m")]
+    if moment is not None and _instant(str(moment)) is None:
+        return [("/until", "is not an instant, write 2026-01-31T12:00:00Z")]
+    return ()
+
+
+def _due(arguments: JsonObject, now: Instant) -> Instant:
+    if "until" in arguments:
+        until = _instant(str(arguments["until"]))
+        assert until is not None, "validated before the call"
+        return until
+    length = parse_duration(str(arguments["for"]))
+    assert length is not None, "validated before the call"
+    return Instant(now + length)
+
+
+def _instant(text: str) -> Instant | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else Instant(round(moment.timestamp() * 1000))

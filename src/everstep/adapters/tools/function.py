@@ -1,0 +1,105 @@
+"""Python functions as tools: async ones inline, others in a thread.
+
+One adapter serves one function, so that health, estimate, probe and the exceptions named in `@tool` are that
+function's own.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from everstep.adapters.threads import Threads
+from everstep.domain.catalogue import SAID
+from everstep.domain.failure import Failure
+from everstep.domain.outcome import Probe
+from everstep.domain.raised import effect_of_client, failure_of, retry_after_ms, text_of
+from everstep.domain.values import JsonValue
+from everstep.ports.adapter import ToolAdapter
+from everstep.ports.codec import Codec
+from everstep.ports.function import Function, ProbeAnswer
+from everstep.ports.tool import Call, Ctx, Health, Prior, ToolSpec
+
+T = TypeVar("T")
+
+
+class FunctionAdapter(ToolAdapter):
+    """Calls one function with what its hints promise."""
+
+    def __init__(self, function: Function, *, codec: Codec, threads: Threads) -> None:
+        self._function = function
+        self._codec = codec
+        self._threads = threads
+        self._is_async = function.spec.isolation == "inline"
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """The one tool."""
+        return (self._function.spec,)
+
+    def validate(self, call: Call) -> Sequence[tuple[str, str]]:
+        """Values that fit the schema but not the Python type: text that is no date, a model's own rule."""
+        problems: list[tuple[str, str]] = []
+        for name, load in self._function.loads:
+            if name in call.arguments:
+                try:
+                    load(call.arguments[name])
+                except (ValueError, TypeError, KeyError) as exc:
+                    problems.append((f"/{name}", text_of(exc)))
+        return problems
+
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
+        """Call it. A tool that leaves by `sys.exit` ends its call, not the engine."""
+        function = self._function
+        arguments: dict[str, Any] = call.arguments
+        if function.loads:
+            arguments = {
+                **arguments,
+                **{name: load(arguments[name]) for name, load in function.loads if name in arguments},
+            }
+        if function.takes_ctx:
+            arguments = {**arguments, "ctx": ctx}
+        try:
+            if self._is_async:
+                result = await function.call(**arguments)
+            else:
+                result = await self._threads.call(partial(function.call, **arguments))
+        except SystemExit as exc:
+            raise RuntimeError(f"it called sys.exit({exc.code!r})") from exc
+        return result if function.dump is None else function.dump(result)
+
+    def estimate(self, call: Call) -> Prior | None:
+        """As the author says."""
+        return None if self._function.estimate is None else self._function.estimate(call)
+
+    async def health(self) -> Health:
+        """As the author's function finds it."""
+        return Health() if self._function.health is None else await self._ask(self._function.health)
+
+    def classify(self, exc: Exception) -> Failure | None:
+        """Exceptions named in `@tool`."""
+        for category, classes in self._function.named:
+            if isinstance(exc, classes):
+                return failure_of(
+                    SAID[category],
+                    text_of(exc),
+                    category=category,
+                    effect_state=effect_of_client(exc),
+                    retry_after_ms=retry_after_ms(exc),
+                )
+        return None
+
+    async def probe(self, call: Call) -> Probe:
+        """As the author's function finds it."""
+        if self._function.probe is None:
+            return Probe(result="unknown")
+        answer: ProbeAnswer = await self._ask(partial(self._function.probe, call))
+        if isinstance(answer, str):
+            return Probe(result=answer)
+        word, output = answer
+        value = cast("JsonValue", output) if self._function.dump is None else self._function.dump(output)
+        return Probe(result=word, output=self._codec.seal(value, untrusted=not self._function.spec.trusted_output))
+
+    async def _ask(self, function: Callable[[], T | Awaitable[T]]) -> T:
+        """Call an author's function that may block; a coroutine it returns is awaited here."""
+        answer = await self._threads.call(function)
+        return await answer if inspect.isawaitable(answer) else answer

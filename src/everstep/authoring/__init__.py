@@ -1,0 +1,1 @@
+"""What users write in Python: tools from functions, plans from code. It becomes the same facts a plan file becomes."""

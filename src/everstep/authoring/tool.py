@@ -1,0 +1,196 @@
+"""`@tool`: a Python function as a tool, still callable as the function it is.
+
+Everything is worked out here, once: schemas, conversions, the spec. What a call then costs is decided by
+`adapters/tools/function`.
+"""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from functools import update_wrapper
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+
+from everstep.authoring.signature import Signature, signature_of
+from everstep.domain.canonical import canonical_text
+from everstep.domain.failure import Category
+from everstep.domain.ids import Millis
+from everstep.domain.plan import Effect
+from everstep.domain.quantities import parse_duration
+from everstep.domain.suggest import did_you_mean, suggest
+from everstep.ports.function import Function, Named, ProbeAnswer
+from everstep.ports.tool import Call, Health, Prior, ToolSpec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TIMEOUT_MS: Final = Millis(600_000)
+"""What a function gets when nobody says: it may be a person's whole script."""
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z][A-Za-z0-9_-]*)*")
+NAME_CHARS_MAX: Final = 128
+
+
+class ToolOptions(TypedDict, total=False):
+    """What `@tool` takes besides the name."""
+
+    title: str
+    version: str
+    effect: str
+    probe: Callable[[Call], ProbeAnswer | Awaitable[ProbeAnswer]]
+    estimate: Callable[[Call], Prior | None]
+    health: Callable[[], Health | Awaitable[Health]]
+    timeout: str
+    retry: int
+    transient: tuple[type[Exception], ...]
+    permission: tuple[type[Exception], ...]
+    configuration: tuple[type[Exception], ...]
+    trusted_output: bool
+
+
+class FunctionTool(Generic[P, R]):
+    """A decorated function: call it as before, or hand it to an engine or a plan."""
+
+    __name__: str
+
+    def __init__(self, function: Callable[P, R], served: Function) -> None:
+        self.served = served
+        self._function = function
+        update_wrapper(self, function)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the engine knows of it."""
+        return self.served.spec
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name}>"
+
+
+class ToolDecorator:
+    """`@tool`, `@tool("name")`, `@tool("name", effect="pure")`; with a fixed effect `@tool.pure`."""
+
+    def __init__(self, effect: Effect | None = None) -> None:
+        self._effect = effect
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+    @overload
+    def __call__(
+        self, name: str | None = None, /, **options: Unpack[ToolOptions]
+    ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+    def __call__(
+        self, subject: Callable[P, R] | str | None = None, /, **options: Unpack[ToolOptions]
+    ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+        self._check(options)
+        if self._effect is not None:
+            options["effect"] = self._effect
+        if callable(subject):
+            return make(subject, None, options)
+        return lambda function: make(function, subject, options)
+
+    @property
+    def pure(self) -> "ToolDecorator":
+        """Calling it again changes nothing."""
+        return ToolDecorator(Effect.PURE)
+
+    @property
+    def idempotent(self) -> "ToolDecorator":
+        """Calling it again with the same key changes nothing more."""
+        return ToolDecorator(Effect.IDEMPOTENT)
+
+    def _check(self, options: ToolOptions) -> None:
+        known = [name for name in ToolOptions.__annotations__ if name != "effect" or self._effect is None]
+        for name in options:
+            if name not in known:
+                raise TypeError(did_you_mean(f"@tool has no option '{name}' here", suggest(name, known)))
+
+
+tool: Final = ToolDecorator()
+
+
+def make(function: Callable[P, R], name: str | None, options: ToolOptions) -> FunctionTool[P, R]:
+    """Read the function once; TypeError for whatever could not work later."""
+    if not inspect.isfunction(inspect.unwrap(function)) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"@tool is for functions, not for {function!r}")
+    name = name or default_name(function)
+    if not NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
+        raise TypeError(f"'{name}' is not a tool name; name it as in @tool('family.verb')")
+    signature = signature_of(function, name)
+    served = Function(
+        spec=_spec(function, name, signature, options),
+        call=function,
+        takes_ctx=signature.takes_ctx,
+        loads=signature.loads,
+        dump=signature.dump,
+        named=_named(name, options),
+        probe=options.get("probe"),
+        estimate=options.get("estimate"),
+        health=options.get("health"),
+    )
+    return FunctionTool(function, served)
+
+
+def default_name(function: Callable[..., object]) -> str:
+    """`<module>.<function>`; of a script its file's name, since its module is `__main__`."""
+    module = function.__module__
+    if module == "__main__":
+        stem = Path(inspect.unwrap(function).__code__.co_filename).stem
+        module = stem if NAME.fullmatch(stem) else "main"
+    return f"{module}.{function.__name__}"
+
+
+def _spec(function: Callable[..., object], name: str, signature: Signature, options: ToolOptions) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        version=options.get("version") or _version(signature),
+        title=options.get("title") or name,
+        description=inspect.cleandoc(function.__doc__ or ""),
+        input_schema=signature.input_schema,
+        output_schema=signature.output_schema,
+        effect=_effect(name, options),
+        isolation="inline" if inspect.iscoroutinefunction(function) else "thread",
+        timeout_ms=_timeout(name, options.get("timeout")),
+        retries=options.get("retry"),
+        trusted_output=options.get("trusted_output", False),
+        probeable="probe" in options,
+    )
+
+
+def _version(signature: Signature) -> str:
+    schemas = canonical_text({"input": signature.input_schema, "output": signature.output_schema})
+    return f"schema-{sha256(schemas.encode()).hexdigest()[:12]}"
+
+
+def _effect(name: str, options: ToolOptions) -> Effect:
+    word = options.get("effect", Effect.ONCE)
+    if word not in list(Effect):
+        raise TypeError(f"tool '{name}': no effect '{word}'; there are {', '.join(Effect)}")
+    if word == Effect.VERIFIABLE and "probe" not in options:
+        raise TypeError(f"tool '{name}': effect='verifiable' needs probe=, a function that looks whether it happened")
+    return Effect(word)
+
+
+def _timeout(name: str, text: str | None) -> Millis:
+    length = TIMEOUT_MS if text is None else parse_duration(text)
+    if length is None:
+        raise TypeError(f"tool '{name}': '{text}' is not a duration, write 500ms, 30s, 1h30m")
+    return length
+
+
+def _named(name: str, options: ToolOptions) -> Named:
+    named: list[tuple[Category, tuple[type[Exception], ...]]] = []
+    for category in (Category.TRANSIENT, Category.PERMISSION, Category.CONFIGURATION):
+        classes = cast("dict[str, Any]", options).get(category, ())
+        if not isinstance(classes, tuple) or not all(_is_exception(cls) for cls in classes):
+            raise TypeError(f"tool '{name}': {category}= takes a tuple of exception classes")
+        if classes:
+            named.append((category, classes))
+    return tuple(named)
+
+
+def _is_exception(cls: object) -> bool:
+    return isinstance(cls, type) and issubclass(cls, Exception)
