@@ -1,0 +1,228 @@
+"""THE table of settings: key -> kind, default, bounds, one line of meaning. Reading, refusals and the reference use it.
+
+A key is here when something uses it. How values are found is `files`' and the package's business.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from everstep.domain.errors import SettingsError
+from everstep.domain.ids import Millis
+from everstep.domain.quantities import format_duration, format_size, parse_duration, parse_size
+from everstep.domain.record import record
+from everstep.domain.suggest import did_you_mean, suggest
+from everstep.domain.values import JsonObject, JsonValue
+
+Value: TypeAlias = str | int | tuple[str, ...] | None
+"""As it is kept: durations in milliseconds, sizes in bytes. None: not set, and there is no fixed default."""
+
+SHOWN_CHARS_MAX: Final = 80
+
+
+@record
+class Kind:
+    """What a value must be, and how it is written."""
+
+    noun: str
+    read: Callable[[JsonValue], Value]
+    """The value as it is kept; None if it is not of this kind."""
+    from_text: Callable[[str], JsonValue] = str
+    """What the text of a variable means."""
+    show: Callable[[int], JsonValue] = int
+    """A number as it would be written."""
+
+
+@record
+class Key:
+    """One setting."""
+
+    name: str
+    kind: Kind
+    default: JsonValue
+    meaning: str
+    least: int = 0
+    most: int = 0
+
+    @property
+    def usual(self) -> Value:
+        """The default as it is kept."""
+        return None if self.default is None else self.kind.read(self.default)
+
+    def written(self, value: Value) -> JsonValue:
+        """A kept value as it would be written."""
+        if isinstance(value, tuple):
+            return list(value)
+        return self.kind.show(value) if isinstance(value, int) else value
+
+
+# --- kinds ---
+
+
+def _text(value: JsonValue) -> Value:
+    return value if isinstance(value, str) and "\0" not in value else None
+
+
+def _some_text(value: JsonValue) -> Value:
+    return _text(value) or None
+
+
+_OWNER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
+
+
+def _owner(value: JsonValue) -> Value:
+    return value if isinstance(value, str) and _OWNER.fullmatch(value) else None
+
+
+def _count(value: JsonValue) -> Value:
+    return value if type(value) is int else None
+
+
+def _count_in(text: str) -> JsonValue:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else text
+
+
+def _words(value: JsonValue) -> Value:
+    if not isinstance(value, list | tuple):
+        return None
+    words = tuple(word for word in value if isinstance(word, str) and word and "\0" not in word)
+    return words if len(words) == len(value) else None
+
+
+def _words_in(text: str) -> JsonValue:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _duration(value: JsonValue) -> Value:
+    return parse_duration(value) if isinstance(value, str) else None
+
+
+def _size(value: JsonValue) -> Value:
+    return parse_size(value) if isinstance(value, str) else None
+
+
+def _one_of(*words: str) -> Kind:
+    return Kind(
+        noun=f"one of {', '.join(words)}",
+        read=lambda value: value if isinstance(value, str) and value in words else None,
+    )
+
+
+TEXT: Final = Kind(noun="text", read=_text)
+SOME_TEXT: Final = Kind(noun="text that is not empty", read=_some_text)
+OWNER: Final = Kind(noun="1 to 128 letters, digits, '.', '_', '@', '-'", read=_owner)
+WORDS: Final = Kind(noun="a list of texts", read=_words, from_text=_words_in)
+COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)
+DURATION: Final = Kind(
+    noun="a duration such as 500ms, 30s, 1h30m", read=_duration, show=lambda length: format_duration(Millis(length))
+)
+SIZE: Final = Kind(noun="a size such as 32KiB, 16MB", read=_size, show=format_size)
+
+_SECOND: Final = 1_000
+_HOUR: Final = 3_600 * _SECOND
+_DAY: Final = 24 * _HOUR
+_KIB: Final = 1_024
+
+
+# --- the table ---
+
+
+def _key(name: str, kind: Kind, default: JsonValue, meaning: str, *, within: tuple[int, int] = (0, 0)) -> Key:
+    return Key(name=name, kind=kind, default=default, meaning=meaning, least=within[0], most=within[1])
+
+
+KEYS: Final = (
+    _key("store", SOME_TEXT, ".everstep/everstep.db", "the SQLite file that keeps all tasks"),
+    _key("owner", OWNER, "local", "whose tasks these are"),
+    _key("workspace", TEXT, "", "the folder tools work in; empty: the project folder"),
+    _key("tools", WORDS, [], "modules and packages whose tools this project uses"),
+    _key("plans.dirs", WORDS, ["plans", "."], "where plans are found by name"),
+    _key("artifacts", TEXT, "", "the folder of large values; empty: beside the store"),
+    _key(
+        "durability",
+        _one_of("power", "process"),
+        "power",
+        "what acknowledged facts survive: a power cut, or only the death of the process",
+    ),
+    _key(
+        "log_level",
+        _one_of("debug", "info", "warning", "error"),
+        "info",
+        "the least important line that is written to the log",
+    ),
+    _key("engine.tasks", COUNT, 64, "tasks at work in one process", within=(1, 10_000)),
+    _key("engine.heartbeat", DURATION, "5s", "how often a worker gives a sign of life", within=(100, 60 * _SECOND)),
+    _key(
+        "engine.stale_after",
+        DURATION,
+        "30s",
+        "a worker silent for so long is dead; more than twice the heartbeat",
+        within=(200, _HOUR),
+    ),
+    _key(
+        "engine.max_recoveries",
+        COUNT,
+        5,
+        "recoveries of a task without a recorded outcome, before it fails",
+        within=(0, 10_000),
+    ),
+    _key("engine.shutdown_grace", DURATION, "10s", "how long calls may go on when the engine stops", within=(1, _HOUR)),
+    _key(
+        "engine.step_timeout",
+        DURATION,
+        "60s",
+        "how long one attempt may take, unless tool or plan says otherwise",
+        within=(1, _DAY),
+    ),
+    _key("limits.items", COUNT, 10_000, "items of one `for_each`", within=(1, 100_000)),
+    _key(
+        "limits.live_tasks",
+        COUNT,
+        None,
+        "unfinished tasks of one owner; unset: 10000 for `local`, 100 for others",
+        within=(1, 1_000_000),
+    ),
+    _key("limits.inline", SIZE, "32KiB", "larger values are kept as artifacts", within=(64, 32 * _KIB)),
+    _key("limits.artifact", SIZE, "16MiB", "the largest value that is kept", within=(_KIB, 256 * _KIB * _KIB)),
+    _key("retry.times", COUNT, 3, "retries of a transient failure", within=(0, 20)),
+    _key(
+        "retry.delay", DURATION, "1s", "before the first retry, doubling; not more than `max_delay`", within=(1, _HOUR)
+    ),
+    _key("retry.max_delay", DURATION, "30s", "between two retries, at most", within=(1, _DAY)),
+)
+BY_NAME: Final[Mapping[str, Key]] = {key.name: key for key in KEYS}
+_SHORT: Final[Mapping[str, str]] = {key.name.rpartition(".")[2]: key.name for key in KEYS if "." in key.name}
+"""Who writes `heartbeat` means `engine.heartbeat`."""
+
+
+# --- refusals ---
+
+
+def known(name: str, place: str) -> Key:
+    """The key of that name; raises SettingsError."""
+    key = BY_NAME.get(name)
+    if key is None:
+        raise refused(place, did_you_mean(f"'{name}' is not a setting", suggest(name, BY_NAME, _SHORT)), name)
+    return key
+
+
+def checked(key: Key, value: JsonValue, place: str) -> Value:
+    """A value as it is kept; raises SettingsError."""
+    read = key.kind.read(value)
+    if read is None:
+        raise refused(place, f"'{key.name}' must be {key.kind.noun}, not {_shown(value)}", key.name)
+    if isinstance(read, int) and not key.least <= read <= key.most:
+        bounds = f"between {key.kind.show(key.least)} and {key.kind.show(key.most)}"
+        raise refused(place, f"'{key.name}' must be {bounds}, not {_shown(value)}", key.name)
+    return read
+
+
+def refused(place: str, why: str, key: str | None = None) -> SettingsError:
+    """The one form of a refusal: where, what, and which key."""
+    details: JsonObject = {"place": place, "key": key}
+    return SettingsError(f"{place}: {why}", details=details)
+
+
+def _shown(value: JsonValue) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[: SHOWN_CHARS_MAX - 1]}…"

@@ -1,0 +1,227 @@
+"""Settings: everything that was said, as typed values. Made once, passed down; it never changes."""
+
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from everstep.domain.ids import Millis
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+from everstep.settings.keys import BY_NAME, KEYS, Value, checked, refused
+
+LIVE_TASKS: Final[Mapping[str, int]] = {"local": 10_000}
+LIVE_TASKS_OTHERS: Final = 100
+SOCKET_BYTES_MAX: Final = 100
+"""The shortest limit of the systems we know is 104, with a NUL."""
+USUAL_STORE: Final = "everstep"
+"""The stem of the store's file when nobody named another."""
+
+
+@record
+class EngineSettings:
+    """How one engine works."""
+
+    tasks: int
+    heartbeat_ms: Millis
+    stale_after_ms: Millis
+    max_recoveries: int
+    shutdown_grace_ms: Millis
+    step_timeout_ms: Millis
+
+
+@record
+class LimitSettings:
+    """Bounds."""
+
+    items: int
+    live_tasks: int
+    inline_bytes: int
+    artifact_bytes: int
+
+
+@record
+class RetrySettings:
+    """How transient failures are retried, unless tool or plan says otherwise."""
+
+    times: int
+    delay_ms: Millis
+    max_delay_ms: Millis
+
+
+@record
+class Said:
+    """A checked value, who said it, and where its relative paths count from."""
+
+    value: Value
+    source: str
+    folder: Path
+
+
+@record
+class Settings:
+    """All of them. `base` is the project folder."""
+
+    base: Path
+    store: str
+    store_path: Path | None
+    owner: str
+    workspace: Path
+    tools: tuple[str, ...]
+    plans_dirs: tuple[Path, ...]
+    artifacts: Path
+    durability: str
+    log_level: str
+    engine: EngineSettings
+    limits: LimitSettings
+    retry: RetrySettings
+    runtime: Path
+    """Where a socket goes whose path would be too long beside the store."""
+    said: Mapping[str, Said]
+
+    def with_store(self, url: str) -> "Settings":
+        """The same on another store; what stands beside the store goes with it."""
+        place = "the argument 'store'"
+        said = Said(value=checked(BY_NAME["store"], url, place), source=place, folder=self.base)
+        return build({**self.said, "store": said}, self.base, self.runtime)
+
+    def source_of(self, key: str) -> str:
+        """Who said so: `default`, `flag`, a variable, or a file and its line."""
+        return self.said[key].source
+
+    def listing(self) -> JsonObject:
+        """Every key with its value as it would be written, and its source."""
+        return {
+            key.name: {"value": key.written(self.said[key.name].value), "source": self.source_of(key.name)}
+            for key in KEYS
+        }
+
+    @property
+    def lock_path(self) -> Path:
+        """Locked by the store's one engine; the text in it says who that is."""
+        assert self.store_path is not None
+        return self.store_path.resolve().with_suffix(".lock")
+
+    @property
+    def socket_path(self) -> Path:
+        """The local door of whoever holds the store: beside it, unless the system cannot name it there."""
+        assert self.store_path is not None
+        path = beside(self.store_path, "control.sock")
+        if len(os.fsencode(path)) <= SOCKET_BYTES_MAX:
+            return path
+        return self.runtime / f"{sha256(os.fsencode(path)).hexdigest()[:16]}.sock"
+
+    @property
+    def log_path(self) -> Path:
+        """The operator's log."""
+        assert self.store_path is not None
+        return beside(self.store_path, "logs") / "everstep.log"
+
+
+def beside(store: Path, name: str) -> Path:
+    """A companion of a store: `NAME` for the usual one, `work.NAME` for `work.db`, so that no two stores share it."""
+    real = store.resolve()
+    return real.with_name(name if real.stem == USUAL_STORE else f"{real.stem}.{name}")
+
+
+def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
+    """What was said about each key, put together; raises SettingsError where two do not go together."""
+    merged = _Merged(said)
+    owner, live_tasks = merged.text("owner"), said["limits.live_tasks"].value
+    store_path = _store_path(merged)
+    return Settings(
+        base=base,
+        store=merged.text("store"),
+        store_path=store_path,
+        owner=owner,
+        workspace=merged.path("workspace") or base,
+        tools=merged.words("tools"),
+        plans_dirs=tuple(merged.place("plans.dirs", folder) for folder in merged.words("plans.dirs")),
+        artifacts=merged.path("artifacts") or beside(store_path, "artifacts"),
+        durability=merged.text("durability"),
+        log_level=merged.text("log_level"),
+        engine=_engine(merged),
+        limits=LimitSettings(
+            items=merged.number("limits.items"),
+            live_tasks=live_tasks if isinstance(live_tasks, int) else LIVE_TASKS.get(owner, LIVE_TASKS_OTHERS),
+            inline_bytes=merged.number("limits.inline"),
+            artifact_bytes=merged.number("limits.artifact"),
+        ),
+        retry=_retry(merged),
+        runtime=runtime,
+        said=said,
+    )
+
+
+def _store_path(merged: "_Merged") -> Path:
+    url = merged.text("store")
+    if "://" in url:
+        scheme = url.partition("://")[0]
+        raise merged.refuse("store", f"begins '{scheme}://', but this version has SQLite only: name a file")
+    return merged.place("store", url)
+
+
+def _engine(merged: "_Merged") -> EngineSettings:
+    settings = EngineSettings(
+        tasks=merged.number("engine.tasks"),
+        heartbeat_ms=Millis(merged.number("engine.heartbeat")),
+        stale_after_ms=Millis(merged.number("engine.stale_after")),
+        max_recoveries=merged.number("engine.max_recoveries"),
+        shutdown_grace_ms=Millis(merged.number("engine.shutdown_grace")),
+        step_timeout_ms=Millis(merged.number("engine.step_timeout")),
+    )
+    if settings.stale_after_ms <= 2 * settings.heartbeat_ms:
+        nearer = merged.louder("engine.stale_after", "engine.heartbeat")
+        raise merged.refuse(nearer, "is wrong: a worker would count as dead between two beats of 'engine.heartbeat'")
+    return settings
+
+
+def _retry(merged: "_Merged") -> RetrySettings:
+    settings = RetrySettings(
+        times=merged.number("retry.times"),
+        delay_ms=Millis(merged.number("retry.delay")),
+        max_delay_ms=Millis(merged.number("retry.max_delay")),
+    )
+    if settings.delay_ms > settings.max_delay_ms:
+        nearer = merged.louder("retry.delay", "retry.max_delay")
+        raise merged.refuse(nearer, "is wrong: 'retry.delay' is longer than 'retry.max_delay'")
+    return settings
+
+
+class _Merged:
+    """Typed access to what was said; the table has checked the types."""
+
+    def __init__(self, said: Mapping[str, Said]) -> None:
+        self._said = said
+
+    def text(self, name: str) -> str:
+        value = self._said[name].value
+        assert isinstance(value, str)
+        return value
+
+    def words(self, name: str) -> tuple[str, ...]:
+        value = self._said[name].value
+        assert isinstance(value, tuple)
+        return value
+
+    def number(self, name: str) -> int:
+        value = self._said[name].value
+        assert isinstance(value, int)
+        return value
+
+    def path(self, name: str) -> Path | None:
+        """The path that is given; None if it is empty."""
+        text = self.text(name)
+        return self.place(name, text) if text else None
+
+    def place(self, name: str, text: str) -> Path:
+        """A path, counted from where the key was given."""
+        return Path(os.path.normpath(self._said[name].folder / Path(text).expanduser()))
+
+    def louder(self, *names: str) -> str:
+        """The first that is not a default: the one to correct."""
+        return next((name for name in names if self._said[name].source != "default"), names[0])
+
+    def refuse(self, name: str, why: str) -> Exception:
+        return refused(self._said[name].source, f"'{name}' {why}", name)
