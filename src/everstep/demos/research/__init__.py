@@ -1,0 +1,1 @@
+"""A small piece of research: find, read, sum up, save, post. Killed in the middle, it goes on where it stopped."""

@@ -1,0 +1,54 @@
+"""Health: whether the engine lives, takes work, and on what it works. Answers while nothing else does."""
+
+from everstep.domain.errors import StoreError
+from everstep.domain.values import JsonObject
+from everstep.doors.api.context import Asked, Backing
+from everstep.doors.api.request import Response, reply
+
+
+async def health(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
+    """Always 200: the answer is in the body."""
+    return reply(await _health(back))
+
+
+async def ready(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
+    """The same, with a status that a probe understands."""
+    return reply(await _health(back), 200 if back.desk.gate.ready else 503)
+
+
+async def _health(back: Backing) -> JsonObject:
+    gate = back.desk.gate
+    store, trouble = await _store(back)
+    return {
+        "status": "ok" if gate.ready and trouble is None else "degraded",
+        "ready": gate.ready,
+        "reason": trouble or gate.reason or None,
+        "version": back.version,
+        "incarnation": back.incarnation,
+        "store": store,
+        "durability": back.settings.durability,
+        "recovery": {"recovered": gate.recovered},
+        "containment": None,
+        "halt": None,
+        "queue": None,
+        "load": None,
+        "limits": {"tasks": back.settings.engine.tasks, "live_tasks": back.settings.limits.live_tasks},
+        "pools": None,
+        "rates": None,
+        "streams": None,
+    }
+
+
+async def _store(back: Backing) -> tuple[JsonObject | None, str | None]:
+    try:
+        info = await back.desk.info()
+    except StoreError as error:
+        return None, error.message
+    figures: JsonObject = {
+        "kind": info.kind,
+        "schema_version": info.schema_version,
+        "tasks": {**info.tasks},
+        "events": info.events,
+        "size_bytes": info.size_bytes,
+    }
+    return figures, None

@@ -1,0 +1,92 @@
+"""What a handler works with: the desk behind it, the request before it, and the few things several handlers need."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from everstep.domain.attempts import History, history_of
+from everstep.domain.errors import EverstepError
+from everstep.domain.ids import Instant, PauseId, Seq, StepPath, TaskId
+from everstep.domain.record import record
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject
+from everstep.doors.api.request import Fields, Request, Response, reply
+from everstep.facade.desk import Desk, Who
+from everstep.ports.store import PauseFilter
+from everstep.settings import Settings
+from everstep.wire.event import decode
+
+Hear: TypeAlias = Callable[[TaskId, StepPath, float, str | None], None]
+Listen: TypeAlias = Callable[[Hear], Callable[[], None]]
+"""Hear of progress, from any thread, until the returned function is called."""
+
+
+@record
+class Backing:
+    """What stands behind the doors of one engine."""
+
+    desk: Desk
+    settings: Settings
+    version: str
+    incarnation: str
+    listen: Listen | None = None
+
+
+@record
+class Asked:
+    """A request that found its route: known names only."""
+
+    request: Request
+    params: Mapping[str, str]
+    fields: Fields
+
+    @property
+    def who(self) -> Who:
+        """On whose behalf, and by whom."""
+        return self.request.who
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query, all of whose keys the route knows."""
+        return self.request.query
+
+
+async def find_task(back: Backing, asked: Asked) -> TaskState:
+    """The task that the path names, by id, key or beginning."""
+    return await back.desk.get(asked.params["task"], asked.who)
+
+
+async def journal(back: Backing, task: TaskId) -> History:
+    """What the journal tells beyond the state; the first event is all in the state."""
+    return history_of([decode(one.encoded) async for one in back.desk.events(task, Seq(1), follow=False)])
+
+
+async def opened(back: Backing, state: TaskState) -> History:
+    """Only when each open pause was opened: enough for a task without details."""
+    if not state.pauses:
+        return History()
+    kept = await back.desk.inbox(PauseFilter(owner=state.owner, task=state.id))
+    times: dict[PauseId, Instant] = {one.pause.id: one.opened_at for one in kept}
+    return History(opened=times)
+
+
+def task_reply(state: TaskState, body: JsonObject, status: int = 200, **headers: str) -> Response:
+    """A task with its version."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return reply(body, status, {"etag": etag(state), **named})
+
+
+def etag(state: TaskState) -> str:
+    """A task's version: the head of its journal."""
+    return f'"{state.seq}"'
+
+
+def unless_changed(asked: Asked, state: TaskState, current: JsonObject) -> None:
+    """`If-Match`: act only on the version that was seen."""
+    wanted = asked.request.headers.get("if-match")
+    if wanted not in (None, "*", etag(state)):
+        raise EverstepError(
+            f"the task is at {etag(state)}, not at {wanted}",
+            code="version_conflict",
+            what_to_do="look again, then decide",
+            details={"task": current},
+        )

@@ -1,0 +1,70 @@
+"""A task's journal page by page; with `wait` the reply waits for news (long poll)."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, cast
+
+from everstep.domain.errors import RequestError
+from everstep.domain.ids import Seq
+from everstep.domain.task import TaskState
+from everstep.doors.api.context import Asked, Backing, find_task
+from everstep.doors.api.request import NO_STORE, Response, number_in
+from everstep.doors.api.stream import of_type, wanted_types
+from everstep.ports.store import Journaled
+
+PAGE: Final = 500
+WAIT_S_MAX: Final = 25
+
+
+async def page(back: Backing, asked: Asked) -> Response:
+    """`{events, next_after, head_seq, live}`, at once if there is news."""
+    state = await find_task(back, asked)
+    after = Seq(number_in(asked.query, "after", 0, most=2**53))
+    limit = max(1, number_in(asked.query, "limit", PAGE, most=PAGE))
+    wait_s = number_in(asked.query, "wait", 0, most=WAIT_S_MAX)
+    types = wanted_types(asked)
+    if after > state.seq:
+        raise ahead(state, after)
+    if after == state.seq and wait_s:
+        await _news(back, state, wait_s)
+    events = await _read(back, state, after, limit)
+    last = events[-1].seq if events else after
+    head = max(state.seq, last)
+    shown = b",".join(event.encoded for event in events if of_type(event, types))
+    facts = b'],"next_after":%d,"head_seq":%d,"live":%s}' % (last, head, b"true" if last == head else b"false")
+    return Response(status=200, headers=NO_STORE, body=b'{"events":[' + shown + facts)
+
+
+async def _news(back: Backing, state: TaskState, wait_s: int) -> None:
+    """Return when there is an event after the head, or the time is up."""
+    try:
+        async with asyncio.timeout(wait_s), aclosing(_journal(back, state, state.seq, follow=True)) as events:
+            await anext(events, None)
+    except TimeoutError:
+        return
+
+
+async def _read(back: Backing, state: TaskState, after: Seq, limit: int) -> list[Journaled]:
+    events: list[Journaled] = []
+    async with aclosing(_journal(back, state, after, follow=False)) as journal:
+        async for event in journal:
+            events.append(event)
+            if len(events) == limit:
+                break
+    return events
+
+
+def _journal(back: Backing, state: TaskState, after: Seq, *, follow: bool) -> AsyncGenerator[Journaled, None]:
+    """A reader that can be told to leave before the end."""
+    return cast("AsyncGenerator[Journaled, None]", back.desk.events(state.id, after, follow=follow))
+
+
+def ahead(state: TaskState, after: Seq) -> RequestError:
+    """The refusal of a place the journal does not have; never a silent skip."""
+    return RequestError(
+        f"the journal ends at {state.seq}, there is no {after}",
+        code="resync_required",
+        what_to_do="read the task, then go on from its `seq`",
+        details={"reason": "ahead", "first_seq": 1, "head_seq": state.seq},
+    )

@@ -1,0 +1,35 @@
+"""Which function answers which route, by the name the route table gives it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+from everstep.doors.api import admin, events, listing, logs, pauses, plans, steps, tasks, tools
+from everstep.doors.api.context import Asked, Backing
+from everstep.doors.api.request import Response
+
+Handler: TypeAlias = Callable[[Backing, Asked], Awaitable[Response]]
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "tasks.create": tasks.create,
+    "tasks.list": listing.list_all,
+    "tasks.get": tasks.get,
+    "tasks.pause": tasks.pause,
+    "tasks.resume": tasks.resume,
+    "tasks.cancel": tasks.cancel,
+    "events.page": events.page,
+    "steps.list": steps.list_all,
+    "steps.get": steps.get,
+    "steps.attempt": steps.attempt,
+    "steps.plan": steps.plan,
+    "steps.artifact": steps.artifact,
+    "logs.read": logs.read,
+    "pauses.list": pauses.inbox,
+    "pauses.get": pauses.get,
+    "pauses.answer": pauses.answer,
+    "plans.check": plans.check,
+    "plans.schema": plans.schema,
+    "tools.list": tools.list_all,
+    "tools.get": tools.get,
+    "admin.health": admin.health,
+    "admin.ready": admin.ready,
+}

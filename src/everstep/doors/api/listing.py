@@ -1,0 +1,65 @@
+"""Lists of tasks: what may be asked for, and rows with the oldest thing each waits for."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from everstep.domain.errors import Validation
+from everstep.domain.ids import Instant, TaskId
+from everstep.domain.pauses import Pause
+from everstep.domain.quantities import parse_duration
+from everstep.domain.states import TaskStatus
+from everstep.doors.api.context import Asked, Backing
+from everstep.doors.api.request import Response, number_in, reply
+from everstep.ports.store import KeptPause, PauseFilter, TaskFilter
+from everstep.wire.task import task_summary_json
+from everstep.wire.times import from_text
+
+PAGE: Final = 50
+PAGE_MAX: Final = 500
+
+
+async def list_all(back: Backing, asked: Asked) -> Response:
+    """Tasks of the caller, newest first."""
+    query = asked.query
+    which = TaskFilter(
+        owner=asked.who.owner,
+        statuses=_statuses(query.get("status")),
+        plan_name=query.get("plan"),
+        since=_since(query.get("since")),
+        text=query.get("q"),
+        limit=number_in(query, "limit", PAGE, most=PAGE_MAX),
+        cursor=query.get("cursor"),
+    )
+    page = await back.desk.list(which)
+    paused = any(item.row.status is TaskStatus.PAUSED for item in page.items)
+    pauses = _oldest(await back.desk.inbox(PauseFilter(owner=asked.who.owner))) if paused else {}
+    items = [task_summary_json(item, pauses) for item in page.items]
+    return reply({"items": [*items], "next_cursor": page.next_cursor})
+
+
+def _oldest(kept: Sequence[KeptPause]) -> Mapping[TaskId, tuple[Pause, Instant]]:
+    """The first of each task; they come oldest first."""
+    return {one.task: (one.pause, one.opened_at) for one in reversed(kept)}
+
+
+def _statuses(text: str | None) -> frozenset[TaskStatus] | None:
+    if not text:
+        return None
+    try:
+        return frozenset(TaskStatus(word.strip()) for word in text.split(","))
+    except ValueError:
+        raise Validation(f"'status' takes {', '.join(TaskStatus)}, with commas between them") from None
+
+
+def _since(text: str | None) -> Instant | None:
+    """A time, or how long ago."""
+    if not text:
+        return None
+    ago = parse_duration(text)
+    if ago is not None:
+        return Instant(time.time_ns() // 1_000_000 - ago)
+    try:
+        return from_text(text)
+    except ValueError:
+        raise Validation("'since' must be a time such as 2026-11-15T18:00:00.000Z, or a duration such as 2h") from None

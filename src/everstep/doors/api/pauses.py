@@ -1,0 +1,89 @@
+"""Pauses: what waits for someone, and how to answer. Which answers there are is `domain/pauses`' business."""
+
+from everstep.domain.errors import Conflict, NotFound
+from everstep.domain.events import PauseAnswered, Recorded
+from everstep.domain.ids import PauseId
+from everstep.domain.pauses import PauseStatus
+from everstep.domain.values import JsonObject
+from everstep.doors.api.context import Asked, Backing, journal
+from everstep.doors.api.request import Response, reply
+from everstep.facade.views import Reply  # type: ignore[attr-defined]
+from everstep.ports.store import KeptPause, PauseFilter
+from everstep.wire.task import pause_json
+
+
+async def inbox(back: Backing, asked: Asked) -> Response:
+    """What waits for someone, oldest first."""
+    named = asked.query.get("task")
+    task = (await back.desk.get(named, asked.who)).id if named else None
+    kept = await back.desk.inbox(PauseFilter(owner=asked.who.owner, task=task))
+    kind = asked.query.get("type")
+    shown = [one for one in kept if kind is None or one.pause.type == kind]
+    items = [pause_json(one.pause, one.task, one.opened_at) for one in shown]
+    return reply({"items": [*items], "next_cursor": None})
+
+
+async def get(back: Backing, asked: Asked) -> Response:
+    """One, closed too: then with who answered."""
+    return reply(await _pause(back, await _kept(back, asked)))
+
+
+async def answer(back: Backing, asked: Asked) -> Response:
+    """Give an answer: one wins. The step goes on at once, unless the whole task stands still."""
+    kept = await _kept(back, asked)
+    fields = asked.fields
+    said = Reply(
+        answer=fields.some_text("answer"),
+        note=fields.text("note"),
+        arguments=fields.map("arguments"),
+        output=fields.value("output"),
+        value=fields.value("value"),
+    )
+    try:
+        state = await back.desk.answer(kept.pause.id, asked.who, said)
+    except Conflict as late:
+        return await _again(back, asked, said, late)
+    if asked.request.local and not state.terminal:
+        back.desk.carry(state.id)
+    return reply(await _pause(back, await _kept(back, asked)))
+
+
+async def _again(back: Backing, asked: Asked, said: Reply, late: Conflict) -> Response:
+    """Somebody was first: fine if it was the same answer by the same actor, else a conflict that names who."""
+    kept = await _kept(back, asked)
+    pause = await _pause(back, kept)
+    first = (await journal(back, kept.task)).answers.get(kept.pause.id)
+    if late.code != "already_answered" or first is None:
+        raise late
+    if first.actor == asked.who.actor and _same(first, said):
+        return reply(pause)
+    who = first.actor
+    raise Conflict(
+        f"{who.kind} {who.id} has answered already",
+        code=late.code,
+        what_to_do=late.what_to_do,
+        details={"answered": pause["answered"]},
+    )
+
+
+def _same(first: Recorded, said: Reply) -> bool:
+    body = first.body
+    assert isinstance(body, PauseAnswered)
+    output = None if body.output is None else body.output.value
+    given = (said.answer, said.note, said.arguments, said.output, said.value)
+    return given == (body.answer, body.note, body.arguments, output, body.value)
+
+
+async def _kept(back: Backing, asked: Asked) -> KeptPause:
+    which = PauseFilter(owner=asked.who.owner, id=PauseId(asked.params["pause"]), status=None)
+    kept = await back.desk.inbox(which)
+    if not kept:
+        raise NotFound("there is no such pause", what_to_do="list what waits for someone: everstep inbox")
+    return kept[0]
+
+
+async def _pause(back: Backing, kept: KeptPause) -> JsonObject:
+    answered = None
+    if kept.status is PauseStatus.ANSWERED:
+        answered = (await journal(back, kept.task)).answers.get(kept.pause.id)
+    return pause_json(kept.pause, kept.task, kept.opened_at, status=kept.status, answered=answered)

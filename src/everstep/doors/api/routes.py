@@ -1,0 +1,110 @@
+"""The route table, as data: every door reads it, none has a route of its own. What a route does is its handler's."""
+
+from collections.abc import Iterable
+from typing import Final, Literal, TypeAlias
+
+from everstep.domain.errors import NotFound, RequestError
+from everstep.domain.record import record
+from everstep.doors.api.request import segments
+
+Scope: TypeAlias = Literal["open", "r", "w", "answer", "admin"]
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+@record
+class Route:
+    """One way in. `body` and `query` are the names it takes; `local` more fields, through the local door only."""
+
+    method: str
+    path: str
+    scope: Scope
+    handler: str
+    body: frozenset[str] = _NOTHING
+    query: frozenset[str] = _NOTHING
+    local: frozenset[str] = _NOTHING
+    streams: bool = False
+
+
+def _get(path: str, handler: str, query: str = "", *, scope: Scope = "r", streams: bool = False) -> Route:
+    return Route(method="GET", path=path, scope=scope, handler=handler, query=frozenset(query.split()), streams=streams)
+
+
+def _post(path: str, scope: Scope, handler: str, body: str, local: str = "") -> Route:
+    fields, more = frozenset(body.split()), frozenset(local.split())
+    return Route(method="POST", path=path, scope=scope, handler=handler, body=fields, local=more)
+
+
+_TASK: Final = "/v1/tasks/{task}"
+ROUTES: Final = (
+    _post(
+        "/v1/tasks",
+        "w",
+        "tasks.create",
+        "plan plan_text plan_name inputs title labels priority pause_after attach",
+        local="trusted file",
+    ),
+    _get("/v1/tasks", "tasks.list", "status plan since q limit cursor"),
+    _get(_TASK, "tasks.get", "include"),
+    _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
+    _get(f"{_TASK}/steps", "steps.list", "limit cursor"),
+    _get(f"{_TASK}/steps/{{step}}", "steps.get"),
+    _get(f"{_TASK}/steps/{{step}}/attempts/{{number}}", "steps.attempt"),
+    _get(f"{_TASK}/plan", "steps.plan"),
+    _get(f"{_TASK}/artifacts/{{digest}}", "steps.artifact"),
+    _get(f"{_TASK}/logs", "logs.read", "step attempt level after limit"),
+    _post(f"{_TASK}/pause", "w", "tasks.pause", "mode note"),
+    _post(f"{_TASK}/resume", "w", "tasks.resume", "note"),
+    _post(f"{_TASK}/cancel", "w", "tasks.cancel", "note"),
+    _get("/v1/inbox", "pauses.list", "task type"),
+    _get("/v1/inbox/{pause}", "pauses.get"),
+    _post("/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note arguments output value"),
+    _post("/v1/plans/check", "r", "plans.check", "plan plan_text plan_name inputs", local="trusted file"),
+    _get("/v1/schemas/plan", "plans.schema"),
+    _get("/v1/tools", "tools.list"),
+    _get("/v1/tools/{name}", "tools.get"),
+    _get("/v1/health", "admin.health", scope="open"),
+    _get("/v1/ready", "admin.ready", scope="open"),
+)
+
+
+@record
+class Match:
+    """The route of a request, and what its path names."""
+
+    route: Route
+    params: dict[str, str]
+
+
+def match(method: str, path: str, routes: Iterable[Route] = ROUTES) -> Match:
+    """Find the way in; raises NotFound, or a refusal that names the methods there are."""
+    parts = segments(path)
+    others = set()
+    for route in routes:
+        params = _fits(segments(route.path), parts)
+        if params is not None and route.method == method:
+            return Match(route=route, params=params)
+        if params is not None:
+            others.add(route.method)
+    if others:
+        allowed: list[str] = sorted(others)
+        raise RequestError(
+            f"{method} is not possible here, only {', '.join(allowed)}",
+            code="method_not_allowed",
+            details={"allow": [*allowed]},
+        )
+    raise NotFound("there is nothing at this path", what_to_do="see the routes in docs/reference/http.md")
+
+
+def _fits(pattern: list[str], parts: list[str]) -> dict[str, str] | None:
+    if len(pattern) != len(parts):
+        return None
+    params = {}
+    for wanted, given in zip(pattern, parts, strict=True):
+        if wanted.startswith("{"):
+            if not given:
+                return None
+            params[wanted[1:-1]] = given
+        elif wanted != given:
+            return None
+    return params

@@ -1,0 +1,100 @@
+"""The inside of a task: its steps, their attempts, its plan, its large values."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from everstep.domain.attempts import History
+from everstep.domain.errors import NotFound, Validation
+from everstep.domain.ids import StepPath, item_path
+from everstep.domain.task import TaskState
+from everstep.domain.values import Sealed
+from everstep.doors.api.context import Asked, Backing, find_task, journal
+from everstep.doors.api.request import NO_STORE, Response, number_in, reply
+from everstep.wire.plan import to_json as plan_to_json
+from everstep.wire.step import attempt_json, step_json
+from everstep.wire.task import REVISION
+from everstep.wire.values import canonical
+
+PAGE: Final = 50
+PAGE_MAX: Final = 500
+
+
+async def list_all(back: Backing, asked: Asked) -> Response:
+    """Steps in the order of the plan, items after the step they belong to; without values."""
+    state = await find_task(back, asked)
+    paths = _in_order(state)
+    limit = number_in(asked.query, "limit", PAGE, most=PAGE_MAX)
+    begin = _after(paths, asked.query.get("cursor"))
+    shown = paths[begin : begin + limit]
+    history = await journal(back, state.id)
+    more = begin + limit < len(paths)
+    return reply({
+        "items": [step_json(state, path, history, payloads=False) for path in shown],
+        "next_cursor": shown[-1] if more and shown else None,
+    })  # fmt: skip
+
+
+async def get(back: Backing, asked: Asked) -> Response:
+    """One step, with its values and every attempt."""
+    state = await find_task(back, asked)
+    path = _named(state, asked)
+    return reply(step_json(state, path, await journal(back, state.id)))
+
+
+async def attempt(back: Backing, asked: Asked) -> Response:
+    """One try of a step."""
+    state = await find_task(back, asked)
+    path = _named(state, asked)
+    history = await journal(back, state.id)
+    number = asked.params["number"]
+    for one in history.attempts.get(path, ()):
+        if str(one.number) == number:
+            return reply(attempt_json(one))
+    raise NotFound(f"step '{path}' has no attempt {number}", what_to_do=f"everstep show {state.id} {path}")
+
+
+async def plan(back: Backing, asked: Asked) -> Response:
+    """What the task was asked to do, in normal form."""
+    state = await find_task(back, asked)
+    return reply({"revision": REVISION, "digest": state.plan_digest, "plan": plan_to_json(state.plan)})
+
+
+async def artifact(back: Backing, asked: Asked) -> Response:
+    """A value that is shown by reference: the whole of it, if it is one of this task's."""
+    state = await find_task(back, asked)
+    for sealed in _values(state, await journal(back, state.id)):
+        if sealed.digest == asked.params["digest"]:
+            body = canonical(await back.desk.value(sealed))
+            return Response(status=200, headers={**NO_STORE, "content-disposition": "attachment"}, body=body)
+    raise NotFound("the task has no such artifact", what_to_do=f"everstep show {state.id}")
+
+
+def _values(state: TaskState, history: History) -> Iterator[Sealed]:
+    steps = [sealed for step in state.steps.values() for sealed in (step.output, step.items)]
+    inputs = [attempt.input for tries in history.attempts.values() for attempt in tries]
+    yield from (sealed for sealed in (state.inputs, state.outputs, *steps, *inputs) if sealed is not None)
+
+
+def _named(state: TaskState, asked: Asked) -> StepPath:
+    path = StepPath(asked.params["step"])
+    if path not in state.steps:
+        raise NotFound(f"the task has no step '{path}'", what_to_do=f"its steps: everstep show {state.id}")
+    return path
+
+
+def _in_order(state: TaskState) -> list[StepPath]:
+    paths: list[StepPath] = []
+    for name in state.specs:
+        path = StepPath(name)
+        items = (item_path(name, index) for index in range(state.steps[path].items_next))
+        paths += [path, *(item for item in items if item in state.steps)]
+    return paths
+
+
+def _after(paths: list[StepPath], cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    try:
+        return paths.index(StepPath(cursor)) + 1
+    except ValueError:
+        raise Validation("this cursor is not one of ours") from None

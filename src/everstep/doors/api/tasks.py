@@ -1,0 +1,133 @@
+"""Tasks: create, look, pause, resume, cancel. Each handler translates; what happens is the desk's business."""
+
+from typing import Final
+
+from everstep.domain.errors import NotFound, Validation
+from everstep.domain.states import TERMINAL, TaskStatus
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject
+from everstep.doors.api.context import Asked, Backing, etag, find_task, journal, opened, task_reply, unless_changed
+from everstep.doors.api.request import Fields, Response
+from everstep.doors.api.sources import requested_plan
+from everstep.facade.desk import Wish
+from everstep.wire.plan import to_json as plan_to_json
+from everstep.wire.step import attempt_json
+from everstep.wire.task import task_json
+
+KEY: Final = "idempotency-key"
+MODES: Final = ("graceful", "immediate")
+PARTS: Final = frozenset({"attempts", "plan"})
+"""What `include` may add to a task."""
+
+
+async def create(back: Backing, asked: Asked) -> Response:
+    """A new task; or, with `attach`, the newest unfinished one of the same plan and inputs."""
+    plan = requested_plan(back, asked)
+    inputs = asked.fields.map("inputs") or {}
+    if asked.fields.flag("attach"):
+        found = await back.desk.newest(plan.spec, plan.digest, inputs, asked.who)
+        if found is not None:
+            return await _told(back, asked, found, 200)
+    key = asked.request.headers.get(KEY)
+    made_before = key is not None and await _exists(back, asked, key)
+    wish = Wish(
+        plan=plan.spec,
+        digest=plan.digest,
+        inputs=inputs,
+        trusted=plan.trusted,
+        key=key,
+        title=asked.fields.text("title"),
+        labels=_labels(asked.fields),
+        priority=asked.fields.count("priority", 1),
+        pause_after=asked.fields.text("pause_after"),
+    )
+    state = await back.desk.submit(wish, asked.who)
+    if made_before:
+        return await _told(back, asked, state, 200, idempotent_replay="true")
+    return await _told(back, asked, state, 201, location=f"/v1/tasks/{state.id}")
+
+
+async def get(back: Backing, asked: Asked) -> Response:
+    """A task with all it has; `include` adds the attempts of its steps, and its plan."""
+    state = await find_task(back, asked)
+    include = frozenset(filter(None, asked.query.get("include", "").split(",")))
+    if not include <= PARTS:
+        raise Validation(f"'include' takes {', '.join(sorted(PARTS))}")
+    if not include and asked.request.headers.get("if-none-match") == etag(state):
+        return Response(status=304, headers={"etag": etag(state)}, body=b"")
+    history = await journal(back, state.id)
+    await _fetch(back, state)
+    body = task_json(state, history)
+    if "attempts" in include:
+        body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
+    if "plan" in include:
+        body["plan_source"] = plan_to_json(state.plan)
+    return task_reply(state, body)
+
+
+async def pause(back: Backing, asked: Asked) -> Response:
+    """Ask for a pause; what cannot be cut off is let end, and the reply says which way it went."""
+    mode = asked.fields.text("mode") or MODES[0]
+    if mode not in MODES:
+        raise Validation(f"'mode' must be one of {', '.join(MODES)}")
+    seen = await _seen(back, asked)
+    state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"))
+    body = await _body(back, state)
+    return task_reply(state, {**body, "mode_used": MODES[0]}, 202 if state.status is TaskStatus.PAUSING else 200)
+
+
+async def resume(back: Backing, asked: Asked) -> Response:
+    """Lift the pause someone asked for; nothing to lift is fine too."""
+    seen = await _seen(back, asked)
+    state = await back.desk.resume(seen.id, asked.who, asked.fields.text("note"))
+    return await _told(back, asked, state, 202 if seen.held_back else 200)
+
+
+async def cancel(back: Backing, asked: Asked) -> Response:
+    """End it: at once, or when what is in flight has ended."""
+    seen = await _seen(back, asked)
+    state = await back.desk.cancel(seen.id, asked.who, asked.fields.text("note"))
+    return await _told(back, asked, state, 200 if state.terminal else 202)
+
+
+async def _fetch(back: Backing, state: TaskState) -> None:
+    """Inputs and outputs are part of a task, however large they are."""
+    for sealed in (state.inputs, state.outputs):
+        if sealed is not None and not sealed.present:
+            sealed.value = await back.desk.value(sealed)
+            sealed.present = True
+
+
+async def _seen(back: Backing, asked: Asked) -> TaskState:
+    """The task as it stands, if that is what the caller has seen."""
+    state = await find_task(back, asked)
+    unless_changed(asked, state, task_json(state))
+    return state
+
+
+async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **headers: str) -> Response:
+    """A task that somebody wants carried on: through the local door, by this very engine."""
+    if asked.request.local and state.status not in TERMINAL:
+        back.desk.carry(state.id)
+    return task_reply(state, await _body(back, state), status, **headers)
+
+
+async def _body(back: Backing, state: TaskState) -> JsonObject:
+    return task_json(state, await opened(back, state))
+
+
+async def _exists(back: Backing, asked: Asked, key: str) -> bool:
+    try:
+        return (await back.desk.get(key, asked.who)).key == key
+    except NotFound:
+        return False
+
+
+def _labels(fields: Fields) -> dict[str, str] | None:
+    given = fields.map("labels")
+    if given is None:
+        return None
+    labels = {name: value for name, value in given.items() if isinstance(value, str)}
+    if len(labels) < len(given):
+        raise Validation("'labels' must be texts")
+    return labels

@@ -1,0 +1,168 @@
+"""How a command finds an engine (interfaces, 2.4): the one that holds the store, or this very process.
+
+    lock free          this process becomes the engine, and carries only what it is told to
+    lock held          whoever holds it answers on its socket, within a second, as the incarnation the lock names
+    held, and silent   the command ends with `store_locked`
+
+Whoever it is, the command speaks `/v1` to it (`talk.Connection`) and need not know.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from everstep.doors.cli.engines import EmptyStore, LocalEngine, OwnEngine, judge, open_own
+from everstep.doors.cli.session import Session, session
+from everstep.doors.cli.talk import Connection
+from everstep.doors.cli.targets import importable
+from everstep.doors.local import LocalClient, find_engine
+from everstep.domain.errors import EverstepError, StoreLocked
+from everstep.settings import Settings, load_settings
+
+PATIENCE_S: Final = 1.0
+"""How long a holder may take to answer."""
+KNOCKS: Final = 20
+"""An engine that ends while we knock lets go of its lock a moment later."""
+
+
+class Need(Enum):
+    """What a command needs an engine for."""
+
+    JUDGE = auto()
+    """Only to know the tools: no store is opened."""
+    LOOK = auto()
+    """To read what is stored."""
+    RECORD = auto()
+    """To write something down, whoever carries it later."""
+    CARRY = auto()
+    """To have it done, here if nobody else does it."""
+
+
+class Opening:
+    """The connections of one command; all are closed with it."""
+
+    def __init__(self, session: Session, settings: Settings) -> None:
+        self.session = session
+        self.settings = settings
+        self._own: OwnEngine | None = None
+        self._client: LocalClient | None = None
+
+    async def judge(self, tools: tuple[object, ...] = ()) -> Connection:
+        """Somebody who knows the tools: a live engine, else a desk without a store."""
+        return await self._live() or judge(self.settings, tools)
+
+    async def connect(self, need: Need, tools: tuple[object, ...] = ()) -> Connection:
+        """Somebody who does what is needed; raises StoreLocked if the holder is silent."""
+        if need is Need.JUDGE:
+            return await self.judge(tools)
+        refused: StoreLocked | None = None
+        for _ in range(KNOCKS):
+            live = await self._live()
+            if live is not None:
+                return live
+            if need is Need.LOOK and not _exists(self.settings):
+                return EmptyStore()
+            try:
+                self._own = await open_own(self.settings, tools, carries=need is Need.CARRY)
+            except StoreLocked as error:
+                refused = error
+                await asyncio.sleep(PATIENCE_S / KNOCKS)
+            else:
+                return self._own
+        assert refused is not None
+        raise silent(refused, self.settings)
+
+    def reconnect(self, need: Need, task: str) -> Callable[[], Awaitable[Connection]]:
+        """Whom to turn to when the engine one followed has gone: the next one, or this process."""
+
+        async def again() -> Connection:
+            connection = await self.connect(need)
+            if need is Need.CARRY:
+                connection.carry(task)
+            return connection
+
+        return again
+
+    async def _live(self) -> LocalEngine | None:
+        if self.settings.store_path is None or not self.settings.lock_path.exists():
+            return None
+        await self._hang_up()
+        self._client = await find_engine(self.settings)
+        return None if self._client is None else LocalEngine(self._client)
+
+    async def _hang_up(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def close(self) -> None:
+        """Hang up; an own engine stops in order."""
+        await self._hang_up()
+        own, self._own = self._own, None
+        if own is not None:
+            await own.engine.close()
+
+
+Act: TypeAlias = Callable[[Connection, Session], Awaitable[int]]
+
+
+def perform(need: Need, act: Act) -> int:
+    """Carry out a command that needs one connection."""
+
+    async def whole(opening: Opening) -> int:
+        return await act(await opening.connect(need), opening.session)
+
+    return perform_steps(whole)
+
+
+def perform_steps(act: Callable[[Opening], Awaitable[int]]) -> int:
+    """Carry out a command that connects by itself."""
+    current = session()
+    settings = settings_of(current)
+
+    async def whole() -> int:
+        opening = Opening(current, settings)
+        try:
+            return await act(opening)
+        finally:
+            await opening.close()
+
+    return asyncio.run(whole())
+
+
+def settings_of(session: Session) -> Settings:
+    """The settings, with what was said on the command line."""
+    store = session.store
+    if store is not None and "://" not in store:
+        store = str(Path(store).absolute())
+    settings = load_settings({"store": store, "config": session.config})
+    importable(settings)
+    return settings
+
+
+def silent(refused: StoreLocked, settings: Settings) -> EverstepError:
+    """The holder is there and says nothing."""
+    who = refused.details.get("holder")
+    name = f"process {who['pid']} ('{who.get('command')}')" if isinstance(who, dict) and who.get("pid") else "a process"
+    return StoreLocked(
+        f"cannot open the store {shown(settings)}",
+        what_to_do="everstep doctor",
+        details={**refused.details, "why": f"{name} holds it and does not answer"},
+    )
+
+
+def shown(settings: Settings) -> str:
+    """The store as somebody here would name it."""
+    path = settings.store_path
+    if path is None:
+        return settings.store
+    with contextlib.suppress(ValueError):
+        return str(path.relative_to(Path.cwd()))
+    return str(path)
+
+
+def _exists(settings: Settings) -> bool:
+    return settings.store_path is None or settings.store_path.exists()

@@ -1,0 +1,243 @@
+"""What is said about one pause, line by line: a typed line goes in, the body of an answer comes out. Pure.
+
+It offers what the Pause itself lists (`answers`, each with its schema), so it knows no rules of its own; it only finds
+letters for them, and asks for the values that an answer needs.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from everstep.doors.cli.words import safe, safe_lines
+
+Json: TypeAlias = dict[str, Any]
+
+LEAVE: Final = "leave"
+"""Somebody else, or later."""
+
+_LETTERS: Final = {
+    "happened": ("h", "it [h]appened"),
+    "not_happened": ("n", "it did [n]ot"),
+    "retry": ("r", "[r]etry"),
+    "retry_with": ("e", "[e]dit"),
+    "supply_arguments": ("g", "[g]ive it"),
+    "supply_output": ("o", "give the [o]utput"),
+    "run_producer": ("p", "call the [p]roducer"),
+    "answer": ("a", "[a]nswer"),
+    "resume": ("r", "[r]esume"),
+    "skip": ("s", "[s]kip"),
+    "fail": ("f", "[f]ail"),
+    "cancel": ("c", "[c]ancel"),
+}
+FAMILIES: Final = frozenset({
+    "ask", "browser", "file", "http", "json", "llm", "mail", "mcp", "plan", "resource", "search", "shell", "text",
+    "wait", "webhook",
+})  # fmt: skip
+"""Families of built-in tools; any other name is a function of the user."""
+
+
+class BadValue(ValueError):
+    """What was typed cannot be that value."""
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """One pause, and how far the talk about it has come."""
+
+    pause: Json
+    message: str = ""
+    """What to say before the next line is read: why the last one was not taken."""
+    viewing: bool = False
+    _answer: str = ""
+    _missing: list[str] = field(default_factory=list)
+    _body: Json = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._begin()
+
+    @property
+    def id(self) -> str:
+        """The pause."""
+        return str(self.pause["id"])
+
+    @property
+    def title(self) -> str:
+        """The question."""
+        reason = self.pause["reason"]
+        return safe(reason["question"] if reason["type"] == "inputRequired" else self.pause["title"])
+
+    @property
+    def aside(self) -> str:
+        """Whom or what it is about."""
+        reason = self.pause["reason"]
+        step = self.pause.get("step")
+        tool = reason.get("suggestedTool")
+        return ", ".join(filter(None, (f"step {step}" if step else "", tool or "")))
+
+    @property
+    def prompt(self) -> str:
+        """What may be typed now."""
+        if not self._answer:
+            words = [_LETTERS[one][1] for one in self._offered()]
+            return f"{' '.join(words)} [v]iew [w] leave it waiting >"
+        if self._answer == "answer" and not self._missing:
+            return f"{schema_words(self._value_schema())} (:skip :cancel :wait) >"
+        if self._missing:
+            return f"{self._missing[0]} = (Enter alone: back) >"
+        if self._answer in ("retry_with", "supply_arguments"):
+            return "NAME=VALUE (Enter alone: send) >"
+        return "its output, as JSON (Enter alone: null) >"
+
+    def hear(self, line: str) -> Json | str | None:
+        """A typed line: the body of an answer, LEAVE, or None while more is to be said."""
+        self.message, self.viewing = "", False
+        text = line.strip()
+        try:
+            if not self._answer:
+                return self._choose(text)
+            if self._answer == "answer":
+                return self._answered(line)
+            if self._answer in ("retry_with", "supply_arguments"):
+                return self._argument(text)
+            return {"answer": self._answer, "output": value_of(text) if text else None}
+        except BadValue as error:
+            self.message = str(error)
+            return None
+
+    def refused(self, why: str) -> None:
+        """The engine did not take the answer: say why, and begin again."""
+        self._begin()
+        self.message = why
+
+    def details(self) -> list[str]:
+        """Everything known about the pause, for `view`."""
+        reason = self.pause["reason"]
+        lines = [safe(self.pause.get("why") or "")]
+        lines += safe_lines(self.pause["guidance"]) if self.pause.get("guidance") else []
+        lines += [
+            f"{name}: {safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
+            for name, value in reason.items()
+            if name != "type" and value is not None
+        ]
+        return [line for line in lines if line]
+
+    def _begin(self) -> None:
+        self._answer = "answer" if self.pause["reason"]["type"] == "inputRequired" else ""
+        self._missing, self._body = [], {}
+
+    def _offered(self) -> list[str]:
+        return [one["answer"] for one in self.pause["answers"] if one["answer"] in _LETTERS]
+
+    def _choose(self, text: str) -> Json | str | None:
+        word = text.lower()
+        if word in ("w", "wait", "leave"):
+            return LEAVE
+        if word in ("v", "view"):
+            self.viewing = True
+            return None
+        chosen = next((one for one in self._offered() if word in (_LETTERS[one][0], one)), None)
+        if chosen is None:
+            self.message = f"'{safe(text)}' is none of them" if text else ""
+            return None
+        if chosen in ("retry_with", "supply_arguments"):
+            reason = self.pause["reason"]
+            self._missing = list(reason.get("missingFields") or filter(None, (reason.get("missingParam"),)))
+        elif chosen not in ("happened", "supply_output", "answer"):
+            return {"answer": chosen}
+        self._answer = chosen
+        return None
+
+    def _answered(self, line: str) -> Json | str | None:
+        command = line.strip().lower()
+        if command in (":w", ":wait"):
+            return LEAVE
+        if command in (":v", ":view"):
+            self.viewing = True
+            return None
+        for word in ("skip", "cancel"):
+            if command in (f":{word}", f":{word[0]}") and word in self._offered():
+                return {"answer": word}
+        schema = self._value_schema()
+        if not line.strip() and schema.get("type") != "string":
+            return None
+        return {"answer": "answer", "value": line if schema.get("type") == "string" else value_of(line.strip())}
+
+    def _argument(self, text: str) -> Json | None:
+        if self._missing:
+            if not text:
+                self._begin()
+                return None
+            self._body[self._missing.pop(0).removeprefix("/").partition("/")[0]] = value_of(text)
+            return None if self._missing else {"answer": self._answer, "arguments": self._body}
+        if not text:
+            if self._body:
+                return {"answer": self._answer, "arguments": self._body}
+            self._begin()
+            return None
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise BadValue("write NAME=VALUE")
+        self._body[name.strip()] = value_of(value.strip())
+        self.message = f"{', '.join(self._body)} will change"
+        return None
+
+    def _value_schema(self) -> Json:
+        schema = self.pause["reason"].get("schema")
+        return schema if isinstance(schema, dict) else {"type": "string"}
+
+
+def value_of(text: str) -> Any:  # noqa: ANN401 -- any JSON
+    """JSON if it is JSON, else the text itself; half-written JSON is neither."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except ValueError:
+        if text[:1] in ("{", "[", '"'):
+            raise BadValue("this begins like JSON, but does not end like it") from None
+        return text
+
+
+def _refuse(word: str) -> None:
+    raise BadValue(f"{word} is not JSON")
+
+
+def schema_words(schema: Json) -> str:
+    """What a value has to be, in a few words."""
+    if isinstance(options := schema.get("enum"), list):
+        return " | ".join(safe(str(one)) for one in options)
+    if isinstance(fields := schema.get("properties"), dict):
+        required = schema.get("required") or ()
+        told = ", ".join(f'"{name}": {_kind(of)}{"" if name in required else "?"}' for name, of in fields.items())
+        return f"{{{safe(told)}}}"
+    return {"string": "your answer", "boolean": "true or false"}.get(
+        str(schema.get("type")), f"a JSON {schema.get('type') or 'value'}"
+    )
+
+
+def _kind(schema: object) -> str:
+    if not isinstance(schema, dict):
+        return "any"
+    options = schema.get("enum")
+    return "|".join(map(str, options)) if isinstance(options, list) else str(schema.get("type") or "any")
+
+
+def cure(pause: Json) -> str | None:
+    """The line that would remove the question of an uncertain outcome, for this very step."""
+    reason = pause["reason"]
+    if reason["type"] != "uncertainOutcome":
+        return None
+    step = str(reason["blockedStep"]).partition("[")[0]
+    tool = reason.get("suggestedTool") or ""
+    line = f"if calling it twice is harmless, write 'on_uncertain: retry' under step '{step}'"
+    if tool and tool.partition(".")[0] not in FAMILIES:
+        line += f", or @tool.idempotent above '{tool}'"
+    return line
+
+
+def answer_commands(pause: Json) -> list[str]:
+    """Commands to paste, one per allowed answer."""
+    commands = []
+    for one in pause["answers"]:
+        needs = ((one.get("schema") or {}).get("properties") or {}).keys()
+        extra = " --set NAME=VALUE" if "arguments" in needs else " --value JSON" if needs else ""
+        commands.append(f"everstep answer {pause['id']} {one['answer']}{extra}")
+    return commands

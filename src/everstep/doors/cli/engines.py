@@ -1,0 +1,133 @@
+"""Who can be at the other end: this process, the process that holds the store, or nobody at all yet."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any, Final
+
+from everstep.bootstrap import build
+from everstep.doors.api import Api, Request, split_target
+from everstep.doors.cli.session import own_version
+from everstep.doors.cli.talk import Ask, Connection, Json, Reply
+from everstep.doors.errors import problem, refusal_of
+from everstep.doors.local import LocalClient
+from everstep.domain.errors import EverstepError, NotFound
+from everstep.domain.events import Actor, ActorKind
+from everstep.domain.ids import TaskId
+from everstep.facade.desk import Desk, Who
+from everstep.facade.engine import Engine
+from everstep.settings import Settings
+
+VIA: Final = "cli"
+
+
+class ApiTalk:
+    """`/v1` of a desk in this process."""
+
+    own = True
+
+    def __init__(self, desk: Desk, settings: Settings) -> None:
+        self._desk = desk
+        self._who = Who(owner=settings.owner, actor=Actor(kind=ActorKind.HUMAN, id=settings.owner, via=VIA))
+        self._api = Api(desk, settings=settings, version=own_version(), listen=getattr(desk, "listen", None))
+
+    async def request(self, asking: Ask) -> Reply:
+        """Ask the desk."""
+        response = await self._api.handle(self._request(asking))
+        return Reply(status=response.status, body=response.json())
+
+    async def stream(self, path: str) -> AsyncIterator[Json]:
+        """Frames of the desk."""
+        async for line in self._api.stream(self._request(Ask(method="GET", path=path))):
+            yield json.loads(line)
+
+    def carry(self, task: str) -> None:
+        """Carry it here."""
+        self._desk.carry(TaskId(task))
+
+    def _request(self, asking: Ask) -> Request:
+        path, query = split_target(asking.path)
+        return Request(
+            method=asking.method,
+            path=path,
+            query=query,
+            headers=asking.headers or {},
+            body=asking.body,
+            who=self._who,
+            local=True,
+        )
+
+
+class OwnEngine(ApiTalk):
+    """This process is the engine, until it leaves."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        super().__init__(engine.desk, settings)
+        self.engine = engine
+
+
+async def open_own(settings: Settings, tools: tuple[object, ...], *, carries: bool) -> OwnEngine:
+    """Take the store; raises StoreLocked if somebody has it."""
+    engine = Engine.foreground(settings, tools=tools) if carries else Engine(config=settings, tools=tools, worker=False)
+    await engine.open()
+    return OwnEngine(engine, settings)
+
+
+class Bench(Desk):
+    """A desk that has tools and no store: plans can be judged at it, and nothing else happens."""
+
+    @property
+    def gate(self) -> Any:  # noqa: ANN401 -- the engine's own type
+        """Open, since nothing has to be recovered first."""
+        return replace(super().gate, ready=True, reason="")
+
+
+def judge(settings: Settings, tools: tuple[object, ...]) -> Connection:
+    """Somebody who knows the tools and opens nothing."""
+    parts = build(settings, tools, carries="none")
+    return ApiTalk(Bench(parts.runtime, parts.workspace), settings)
+
+
+class LocalEngine:
+    """The process that holds the store, at its socket."""
+
+    own = False
+
+    def __init__(self, client: LocalClient) -> None:
+        self._client = client
+
+    async def request(self, asking: Ask) -> Reply:
+        """Ask it."""
+        response = await self._client.request(asking.method, asking.path, asking.body, headers=asking.headers)
+        return Reply(status=response.status, body=response.json())
+
+    async def stream(self, path: str) -> AsyncIterator[Json]:
+        """Its frames."""
+        async for frame in self._client.stream(path):
+            yield frame
+
+    def carry(self, task: str) -> None:
+        """It knows itself what to carry."""
+
+
+class EmptyStore:
+    """There is no store yet, and looking does not make one."""
+
+    own = False
+
+    async def request(self, asking: Ask) -> Reply:
+        """Lists are empty, everything else is not there."""
+        path, _ = split_target(asking.path)
+        if asking.method == "GET" and path in ("/v1/tasks", "/v1/inbox"):
+            return Reply(status=200, body={"items": [], "next_cursor": None})
+        name = path.split("/")[3] if path.count("/") > 2 else path
+        error: EverstepError = NotFound(f"no task '{name}'", what_to_do="there is no store here yet: everstep run PLAN")
+        return Reply(status=refusal_of(error).status, body=dict(problem(error)))
+
+    async def stream(self, path: str) -> AsyncIterator[Json]:  # noqa: ARG002 -- nothing is ever said
+        """Nothing."""
+        return
+        yield {}
+
+    def carry(self, task: str) -> None:
+        """There is nothing to carry."""

@@ -1,0 +1,193 @@
+"""`everstep inbox`, `answer`: what waits for someone, and what they say."""
+
+import json
+import time
+from typing import Any, TypeAlias
+
+import click
+
+from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
+from everstep.doors.cli.dialogue import LEAVE, BadValue, Dialogue, answer_commands, cure, value_of
+from everstep.doors.cli.find import find_pause
+from everstep.doors.cli.pursue import carry_on
+from everstep.doors.cli.session import Session
+from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.targets import text_of_file
+from everstep.doors.cli.verbs import Verb
+from everstep.doors.cli.words import ago, instant, safe, short
+from everstep.domain.errors import EverstepError
+from everstep.domain.suggest import did_you_mean, suggest
+
+Json: TypeAlias = dict[str, Any]
+
+
+@click.command(cls=Verb, epilog="everstep inbox\neverstep inbox p_3c8h\neverstep inbox --json | jq .items[].id")
+@click.argument("pause", required=False)
+def inbox(pause: str | None) -> int:
+    """What waits for someone, oldest first; or one PAUSE with everything known about it."""
+
+    async def act(connection: Connection, session: Session) -> int:
+        if pause is not None:
+            found = await find_pause(connection, pause)
+            if session.json:
+                session.result_json(found)
+            else:
+                for line in pause_page(found):
+                    session.result(line)
+            return 0
+        page = await ask(connection, "GET", path_of("inbox"))
+        if session.json:
+            session.result_json(page)
+            return 0
+        for one in page["items"]:
+            session.result(f" || {one['id']}  {safe(one['title'])}")
+            where = f"step {one['step']} of " if one.get("step") else ""
+            waited = ago(time.time() - (instant(one.get("opened_at")) or time.time()))
+            session.result(
+                f"      {one['reason']['type']}, {where}{short(one['task'])}, {waited}: everstep inbox {one['id'][:10]}"
+            )
+        if not page["items"]:
+            session.say("nothing waits for you")
+        return 0
+
+    return perform(Need.LOOK, act)
+
+
+def pause_page(pause: Json) -> list[str]:
+    """A pause on one screen."""
+    talk = Dialogue(pause)
+    lines = [
+        f"{talk.title}   {pause['id']}",
+        f"{pause['reason']['type']}, {pause['status']}, {talk.aside} of {pause['task']}",
+    ]
+    lines += ["", *talk.details()]
+    if hint := cure(pause):
+        lines += ["", hint]
+    if pause["status"] == "open":
+        lines += ["", "answer it:", *(f"  {command}" for command in answer_commands(pause))]
+    elif pause.get("answered"):
+        said = pause["answered"]
+        lines += ["", f"answered: {said['answer']} by {(said.get('actor') or {}).get('id')}"]
+    return lines
+
+
+@click.command(
+    cls=Verb,
+    epilog="""
+    everstep answer p_3c8h happened --value '{"id": 7}'
+    everstep answer p_3c8h not_happened
+    everstep answer p_9d2k supply_arguments --set path=notes.txt
+    everstep answer p_9d2k answer --value '"blue"'
+    """,
+)
+@click.argument("pause")
+@click.argument("answer", required=False)
+@click.option("--value", metavar="JSON|@FILE", help="The output or value that goes with the answer.")
+@click.option("--set", "settings", metavar="K=V", multiple=True, help="An argument; K:=JSON for other types.")
+@click.option("--note", metavar="T", help="Why; kept in the journal.")
+@click.option("--wait", is_flag=True, help="Follow the task afterwards.")
+@click.option("--detach", is_flag=True, help="Only record it; whoever opens the store next carries it.")
+def answer(pause: str, answer: str | None, *, wait: bool, detach: bool, **said: Any) -> int:  # noqa: ANN401 -- click's values
+    """Answer a PAUSE. Without ANSWER you are asked, as `run` would."""
+
+    async def act(opening: Opening) -> int:
+        session, connection = opening.session, await opening.connect(Need.RECORD if detach else Need.CARRY)
+        found = await find_pause(connection, pause)
+        body = answer_body(found, answer, said) if answer or said["value"] is not None else asked_body(found, session)
+        if body is None:
+            return 0
+        after = await ask(connection, "POST", path_of("inbox", found["id"], "answer"), body)
+        task = await ask(connection, "GET", path_of("tasks", found["task"]))
+        if (wait or connection.own) and not detach and task["status"] != "paused":
+            return await carry_on(opening, connection, task, waits=wait, taken_up=True)
+        if session.json:
+            session.result_json(after)
+        else:
+            session.result(f"{found['id']}  answered: {body['answer']}")
+            session.say(f"  follow it: everstep watch {short(found['task'])}")
+        return 0
+
+    return perform_steps(act)
+
+
+def answer_body(pause: Json, word: str | None, said: Json) -> Json:
+    """The request that gives this answer; raises what a person can correct."""
+    offered = {one["answer"]: one for one in pause["answers"]}
+    word = word or ("answer" if "answer" in offered else None)
+    if word not in offered:
+        raise EverstepError(
+            did_you_mean(f"'{word}' is no answer to {pause['reason']['type']}", suggest(str(word), offered)),
+            code="answer_invalid",
+            what_to_do=f"one of: {', '.join(offered)}",
+        )
+    needs = [*((offered[word].get("schema") or {}).get("properties") or {})]
+    body: Json = {"answer": word}
+    if said["note"] is not None:
+        body["note"] = said["note"]
+    if "arguments" in needs:
+        body["arguments"] = arguments_of(said["settings"])
+    elif needs:
+        body[needs[0]] = given_value(said["value"], pause, needs[0])
+    return body
+
+
+def arguments_of(given: tuple[str, ...]) -> Json:
+    """`--set K=V`: text that reads as JSON is JSON; `K:=JSON` must be."""
+    arguments: Json = {}
+    for one in given:
+        name, equals, text = one.partition("=")
+        if not equals or not name.strip(" :"):
+            raise EverstepError(f"'{one}' is no argument", code="bad_request", what_to_do="write --set NAME=VALUE")
+        try:
+            arguments[name.rstrip(":").strip()] = json.loads(text) if name.endswith(":") else value_of(text)
+        except (ValueError, BadValue) as error:
+            raise EverstepError(f"'{one}': {error}", code="bad_request", what_to_do="quote it for the shell") from None
+    return arguments
+
+
+def given_value(said: str | None, pause: Json, field: str) -> Any:  # noqa: ANN401 -- any JSON
+    """`--value JSON` or `--value @FILE`; for a question about a text, the text itself."""
+    if said is None:
+        return None
+    text = text_of_file(said[1:]) if said.startswith("@") else said
+    schema = pause["reason"].get("schema")
+    if field == "value" and isinstance(schema, dict) and schema.get("type") == "string" and not text.startswith('"'):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise EverstepError(
+            f"--value is not JSON: {error}",
+            code="answer_invalid",
+            what_to_do="""quote it for the shell: --value '{"id": 7}'""",
+        ) from None
+
+
+def asked_body(pause: Json, session: Session) -> Json | None:
+    """What somebody types; None if they leave it waiting."""
+    if not session.asks:
+        raise EverstepError(
+            "no answer given, and nobody is here to ask",
+            code="bad_request",
+            what_to_do=" | ".join(answer_commands(pause)),
+        )
+    talk = Dialogue(pause)
+    session.warn(f"{talk.title}   {talk.aside}")
+    if hint := cure(pause):
+        session.warn(f"  {hint}", "dim")
+    while True:
+        if talk.message:
+            session.warn(f"  {talk.message}", "yellow")
+        try:
+            body = talk.hear(
+                click.prompt(f"  {talk.prompt}", prompt_suffix=" ", default="", show_default=False, err=True)
+            )
+        except click.Abort:
+            return None
+        if talk.viewing:
+            for line in talk.details():
+                session.warn(f"  {line}")
+        if body == LEAVE:
+            return None
+        if isinstance(body, dict):
+            return body

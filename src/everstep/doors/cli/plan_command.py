@@ -1,0 +1,159 @@
+"""`everstep plan`: check, format and show plans, and write their JSON Schema."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
+from everstep.doors.cli.outline import outline
+from everstep.doors.cli.refusal import PlanRefused, problem_of
+from everstep.doors.cli.run_command import asks_line
+from everstep.doors.cli.session import Session
+from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.targets import Target, find_target, reason
+from everstep.doors.cli.verbs import Group
+from everstep.doors.cli.words import output_text, plural, safe
+from everstep.domain.errors import EverstepError
+from everstep.wire.show import show as show_problems
+from everstep.wire.source import Source
+
+Json: TypeAlias = dict[str, Any]
+
+EXIT_INVALID = 3
+
+
+@click.group(cls=Group, name="plan")
+def plan() -> None:
+    """Check, format and show plans; write their JSON Schema."""
+
+
+@plan.command(epilog="everstep plan check brief.plan.yaml\ncat brief.plan.yaml | everstep plan check -")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…|-")
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+def check(files: tuple[str, ...], *, strict: bool) -> int:
+    """Find every problem of a plan before anything starts; exit 3 if there is one."""
+
+    async def act(opening: Opening) -> int:
+        session, checked = opening.session, []
+        for file in files:
+            target = find(file, opening)
+            connection = await opening.judge(target.tools)
+            found = await ask(connection, "POST", path_of("plans", "check"), target.body())
+            invalid = not found["valid"] or (strict and bool(found["problems"]))
+            asks = (found.get("summary") or {}).get("asks") or []
+            checked.append({"valid": not invalid, "problems": found["problems"], "asks": asks})
+            if not session.json:
+                tell_checked(session, target, found, invalid=invalid)
+        if session.json:
+            session.result_json(checked[0] if len(checked) == 1 else {"items": checked})
+        return 0 if all(one["valid"] for one in checked) else EXIT_INVALID
+
+    return perform_steps(act)
+
+
+def find(file: str, opening: Opening) -> Target:
+    """A plan by file, name or module; `-` is stdin."""
+    if file == "-":
+        return Target(said="-", text=sys.stdin.read(), file="stdin")
+    return find_target(file, opening.settings)
+
+
+def tell_checked(session: Session, target: Target, found: Json, *, invalid: bool) -> None:
+    """Problems with their lines, or that there are none."""
+    problems = [problem_of(one, target.file) for one in found["problems"]]
+    if problems:
+        source = Source(target.text, target.file) if target.text is not None else None
+        session.result(show_problems(problems, source).rstrip("\n"))
+    name = target.file or target.said
+    if invalid:
+        session.warn(f"{name}: {plural(len(problems), 'problem')}", "red")
+        return
+    steps = (found.get("summary") or {}).get("steps")
+    count = steps if isinstance(steps, int) else len(steps or ())
+    session.result(f"{name}: ok, {plural(count, 'step')}")
+    if hint := asks_line(found):
+        session.result(f"  {hint}")
+
+
+@plan.command(name="show", epilog="everstep plan show brief.plan.yaml\neverstep plan show agent:plan")
+@click.argument("target", metavar="PLAN")
+def show_plan(target: str) -> int:
+    """Show what a plan would do: inputs, steps in order, outputs."""
+
+    async def act(opening: Opening) -> int:
+        session = opening.session
+        found = find(target, opening)
+        connection = await opening.judge(found.tools)
+        checked = await ask(connection, "POST", path_of("plans", "check"), found.body())
+        spec = found.spec
+        if spec is None:
+            raise PlanRefused(f"'{target}' cannot be read", checked["problems"], text=found.text, file=found.file)
+        if session.json:
+            from everstep.wire.plan import to_json
+
+            session.result_json(to_json(spec))
+            return 0
+        session.result(f"{safe(spec.title or spec.name)}   plan {spec.name}")
+        if spec.description:
+            session.result(safe(spec.description))
+        for one in spec.inputs:
+            more = "required" if one.required else f"default {output_text(one.schema['default'])}"
+            session.result(f"  input {one.name}: {one.schema.get('type')}, {more}")
+        for line in outline(spec, checked.get("summary") or {}):
+            session.result(line)
+        for name, value in spec.outputs.items():
+            session.result(f"  output {name}: {safe(output_text(value))}")
+        if hint := asks_line(checked):
+            session.result(f"  {hint}")
+        return 0
+
+    return perform_steps(act)
+
+
+@plan.command(epilog="everstep plan fmt brief.plan.yaml\neverstep plan fmt brief.plan.yaml --to json > brief.plan.json")
+@click.argument("file")
+@click.option("--to", "syntax", type=click.Choice(["yaml", "json"]), help="Print it in this spelling instead.")
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if it would.")
+@click.option("--drop-comments", is_flag=True, help="Comments are lost; without this such a file is refused.")
+def fmt(file: str, syntax: str | None, *, only_check: bool, drop_comments: bool) -> int:
+    """Write a plan in its normal spelling. Never changes what it means."""
+    from everstep.doors.cli.formatting import formatted
+    from everstep.doors.cli.session import session
+
+    text, new = formatted(file, syntax, drop_comments=drop_comments)
+    if only_check:
+        if text != new:
+            session().warn(f"{file} would be formatted")
+        return int(text != new)
+    if syntax is not None or file == "-":
+        sys.stdout.write(new)
+    elif text != new:
+        Path(file).write_text(new, encoding="utf-8")
+        session().say(f"formatted {file}")
+    return 0
+
+
+@plan.command(epilog="everstep plan schema --out .everstep/plan.schema.json")
+@click.option("--out", metavar="FILE", help="Write it there, for the editor.")
+def schema(out: str | None) -> int:
+    """Print the JSON Schema of plans, with this project's tools."""
+
+    async def act(connection: Connection, session: Session) -> int:
+        found = await ask(connection, "GET", path_of("schemas", "plan"))
+        text = json.dumps(found, ensure_ascii=False, indent=None if session.json else 2)
+        if out is None:
+            session.result(text)
+            return 0
+        try:
+            Path(out).write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            raise EverstepError(
+                f"cannot write '{out}': {reason(error)}", code="forbidden", what_to_do="name a file you may write"
+            ) from error
+        session.say(f"first line for your plans: # yaml-language-server: $schema={out}")
+        return 0
+
+    return perform(Need.JUDGE, act)

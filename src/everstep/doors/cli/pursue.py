@@ -1,0 +1,54 @@
+"""Follow a task to its end, from the task as it stands to the exit code: what `run`, `resume`, `answer` share."""
+
+from typing import Any, TypeAlias
+
+from everstep.doors.cli.connect import Need, Opening
+from everstep.doors.cli.endings import close_with
+from everstep.doors.cli.follow import Follower, Manner
+from everstep.doors.cli.screens import screen_of
+from everstep.doors.cli.session import Session
+from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.view import TaskView
+
+Json: TypeAlias = dict[str, Any]
+
+
+async def carry_on(
+    opening: Opening, connection: Connection, task: Json, *, waits: bool, taken_up: bool = False,
+    timeout_s: float | None = None,
+) -> int:  # fmt: skip
+    """Follow it as the one who wants it done: Ctrl-C pauses it."""
+    session = opening.session
+    view = await view_of(connection, task)
+    manner = Manner(
+        waits=waits,
+        asks=session.asks,
+        pauses=True,
+        timeout_s=timeout_s,
+        reconnect=opening.reconnect(Need.CARRY, view.id),
+    )
+    screen = screen_of(session)
+    screen.begin(view, taken_up=taken_up)
+    follower = Follower(connection, view, screen, session, manner)
+    code = await close_with(follower, await follower.follow())
+    if follower.connection.own:
+        await tell_of_others(follower.connection, session, view.id)
+    return code
+
+
+async def view_of(connection: Connection, task: Json) -> TaskView:
+    """The task with every open pause, not only the oldest."""
+    view = TaskView.of(task)
+    if len(task.get("pauses") or ()) > 1:
+        page = await ask(connection, "GET", path_of("inbox", task=view.id))
+        view.pauses = {pause["id"]: pause for pause in page["items"]}
+    return view
+
+
+async def tell_of_others(connection: Connection, session: Session, task: str) -> None:
+    """A foreground engine carries its own task only; say what else waits for one."""
+    page = await ask(connection, "GET", path_of("tasks", status="queued,stalled,cancelling", limit=100))
+    others = [item["id"] for item in page["items"] if item["id"] != task]
+    if others:
+        count = f"{len(others)} other unfinished tasks wait" if len(others) > 1 else "1 other unfinished task waits"
+        session.say(f"{count}; carry one: everstep resume {others[0][:10]}", "dim")

@@ -1,0 +1,190 @@
+"""`everstep run`: carry out a plan, or go on with it where it stopped."""
+
+from typing import Any, TypeAlias
+
+import click
+
+from everstep.doors.cli.connect import Need, Opening, perform_steps
+from everstep.doors.cli.lengths import LENGTH
+from everstep.doors.cli.pursue import carry_on
+from everstep.doors.cli.refusal import PlanRefused
+from everstep.doors.cli.session import Session
+from everstep.doors.cli.talk import Ask, Connection, ask, asked, path_of
+from everstep.doors.cli.targets import Target, find_target, read_inputs
+from everstep.doors.cli.verbs import Verb
+from everstep.doors.cli.words import listed, plural, safe, short
+from everstep.domain.errors import EverstepError
+
+Json: TypeAlias = dict[str, Any]
+
+LIVE = "queued,running,pausing,paused,stalled,cancelling"
+
+
+@click.command(
+    cls=Verb,
+    epilog="""
+    everstep run brief.plan.yaml -i topic="solar storage"
+    everstep run brief -i n:=3 -i text=@notes.txt
+    everstep run agent:plan --detach
+    """,
+)
+@click.argument("plan")
+@click.option("-i", "--input", "given", metavar="K=V", multiple=True, help="An input; K:=JSON, K=@FILE.")
+@click.option("--inputs", metavar="FILE|-", help="Inputs as a JSON object.")
+@click.option("--title", metavar="T", help="What to call the task.")
+@click.option("--label", "labels", metavar="K=V", multiple=True, help="A label to find it by.")
+@click.option("--priority", type=click.IntRange(0, 3), default=1, show_default=True, help="0 goes first.")
+@click.option("--key", metavar="KEY", help="Your own id: the same key gives the same task.")
+@click.option("--new", is_flag=True, help="Start a new task even if an unfinished one is there.")
+@click.option("--until", metavar="STEP", help="Pause after this step.")
+@click.option("--timeout", type=LENGTH, metavar="D", help="Stop following after so long, with exit 8.")
+@click.option("--detach", is_flag=True, help="Only record it, and say how to go on.")
+@click.option("--wait", is_flag=True, help="Stay while it waits for someone.")
+@click.option("--dry-run", is_flag=True, help="Show order, effects and stops; start nothing.")
+def run(plan: str, **options: Any) -> int:  # noqa: ANN401 -- click's values
+    """Carry out PLAN: a file, the name of a plan, or module:attribute.
+
+    If an unfinished task of the same plan and inputs is there, goes on with it.
+    """
+
+    async def act(opening: Opening) -> int:
+        target = find_target(plan, opening.settings)
+        inputs = read_inputs(options["given"], options["inputs"], target.spec)
+        asking = Wanted(target, inputs, options)
+        checked = await check(await opening.judge(target.tools), asking)
+        if options["dry_run"]:
+            return dry_run(opening.session, checked, target)
+        connection = await opening.connect(Need.RECORD if options["detach"] else Need.CARRY, target.tools)
+        return await start(opening, connection, asking, checked)
+
+    return perform_steps(act)
+
+
+class Wanted:
+    """What is to be started, and how."""
+
+    def __init__(self, target: Target, inputs: Json, options: Json) -> None:
+        self.target = target
+        self.inputs = inputs
+        self.options = options
+
+    def check_body(self) -> Json:
+        """How a check names it."""
+        return {**self.target.body(), "inputs": self.inputs}
+
+    def body(self) -> Json:
+        """How a start names it."""
+        options = self.options
+        labels = dict(label_of(one) for one in options["labels"])
+        wanted = {
+            **self.check_body(),
+            "title": options["title"],
+            "labels": labels or None,
+            "priority": options["priority"],
+            "pause_after": options["until"],
+            "attach": not options["new"] and options["key"] is None,
+        }
+        return {name: value for name, value in wanted.items() if value is not None}
+
+
+def label_of(given: str) -> tuple[str, str]:
+    """`K=V`."""
+    name, equals, value = given.partition("=")
+    if not equals or not name:
+        raise EverstepError(f"'{given}' is no label", code="bad_request", what_to_do="write --label NAME=VALUE")
+    return name, value
+
+
+async def check(connection: Connection, wanted: Wanted) -> Json:
+    """Every problem at once, before anything is recorded."""
+    checked = await ask(connection, "POST", path_of("plans", "check"), wanted.check_body())
+    if not checked["valid"]:
+        target = wanted.target
+        raise PlanRefused(
+            f"'{target.said}' cannot be carried out", checked["problems"], text=target.text, file=target.file
+        )
+    return checked
+
+
+async def start(opening: Opening, connection: Connection, wanted: Wanted, checked: Json) -> int:
+    """Record it, or take it up again; then follow it."""
+    session, options = opening.session, wanted.options
+    headers = {"idempotency-key": options["key"]} if options["key"] else {}
+    reply = await asked(connection, Ask(method="POST", path=path_of("tasks"), body=wanted.body(), headers=headers))
+    task, taken_up = reply.body, reply.status == 200
+    if taken_up:
+        task = await lift(connection, task)
+    else:
+        await name_others(connection, session, task)
+    if options["detach"]:
+        return left(session, task, connection)
+    if hint := asks_line(checked):
+        session.say(hint, "dim")
+    return await carry_on(
+        opening, connection, task, waits=options["wait"], taken_up=taken_up, timeout_s=options["timeout"]
+    )
+
+
+async def lift(connection: Connection, task: Json) -> Json:
+    """Go on with it: a person's pause is lifted, any other stays and is shown."""
+    if task["status"] in ("completed", "failed", "cancelled"):
+        return task
+    try:
+        return await ask(connection, "POST", path_of("tasks", task["id"], "resume"), {})
+    except EverstepError as error:
+        if error.code != "answer_needed":
+            raise
+        return task
+
+
+async def name_others(connection: Connection, session: Session, task: Json) -> None:
+    """The plan was edited since: its unfinished tasks of before are not forgotten."""
+    plan = task["plan"]
+    page = await ask(connection, "GET", path_of("tasks", plan=plan["name"], status=LIVE, limit=20))
+    for other in page["items"]:
+        if other["plan"]["digest"] != plan["digest"]:
+            name = short(other["id"])
+            session.say(
+                f"{name} is unfinished with an earlier text of this plan:"
+                f" everstep resume {name}, or everstep cancel {name}",
+                "dim",
+            )
+
+
+def asks_line(checked: Json) -> str | None:
+    """Which steps a crash would ask about, in one line."""
+    names = [one if isinstance(one, str) else one["step"] for one in (checked.get("summary") or {}).get("asks") or ()]
+    if not names:
+        return None
+    return f"a crash or timeout inside {listed(names)} would ask you whether it happened"
+
+
+def left(session: Session, task: Json, connection: Connection) -> int:
+    """It is recorded; say how to go on."""
+    if session.json:
+        session.result_json({"type": "result", "ok": True, "exit_code": 0, "task": task})
+        return 0
+    session.result(task["id"])
+    name = short(task["id"])
+    carried = "nobody carries it yet: everstep resume" if connection.own else "follow it: everstep watch"
+    session.say(f"  {task['status']}; {carried} {name}")
+    return 0
+
+
+def dry_run(session: Session, checked: Json, target: Target) -> int:
+    """What would be done."""
+    if session.json:
+        session.result_json(checked)
+        return 0
+    spec, summary = target.spec, checked.get("summary") or {}
+    assert spec is not None, "it was checked"
+    session.result(
+        f"{safe(spec.title or spec.name)}   {plural(len(spec.steps) + len(spec.finally_steps), 'step')}, nothing started"
+    )
+    from everstep.doors.cli.outline import outline
+
+    for line in outline(spec, summary):
+        session.result(line)
+    if hint := asks_line(checked):
+        session.result(hint)
+    return 0

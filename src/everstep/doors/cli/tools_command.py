@@ -1,0 +1,85 @@
+"""`everstep tools`: what a step can call."""
+
+from typing import Any, TypeAlias
+
+import click
+
+from everstep.doors.cli.connect import Need, perform
+from everstep.doors.cli.render import table
+from everstep.doors.cli.session import Session, width
+from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.verbs import Verb
+from everstep.doors.cli.words import cut, safe
+from everstep.domain.errors import EverstepError, NotFound
+from everstep.domain.suggest import did_you_mean, suggest
+
+Json: TypeAlias = dict[str, Any]
+
+
+@click.command(cls=Verb, epilog="everstep tools\neverstep tools file.write")
+@click.argument("name", required=False)
+def tools(name: str | None) -> int:
+    """List the tools, or show one with its arguments."""
+
+    async def act(connection: Connection, session: Session) -> int:
+        if name is None:
+            page = await ask(connection, "GET", path_of("tools"))
+            if session.json:
+                session.result_json(page)
+            else:
+                _list(session, page["items"])
+            return 0
+        tool = await _find(connection, name)
+        if session.json:
+            session.result_json(tool)
+        else:
+            for line in tool_page(tool):
+                session.result(line)
+        return 0
+
+    return perform(Need.JUDGE, act)
+
+
+async def _find(connection: Connection, name: str) -> Json:
+    try:
+        return await ask(connection, "GET", path_of("tools", name))
+    except EverstepError as error:
+        if error.code != "not_found":
+            raise
+        known = [tool["name"] for tool in (await ask(connection, "GET", path_of("tools")))["items"]]
+        raise NotFound(
+            did_you_mean(f"no tool '{name}'", suggest(name, known)), what_to_do="list them: everstep tools"
+        ) from None
+
+
+def _list(session: Session, items: list[Json]) -> None:
+    rows = [(tool["name"], tool["effect"], cut(safe(tool.get("title") or ""), max(width() - 40, 20))) for tool in items]
+    for line in table(rows):
+        session.result(line)
+    session.say("more about one: everstep tools NAME; your own: everstep init", "dim")
+
+
+def tool_page(tool: Json) -> list[str]:
+    """A tool on one screen."""
+    lines = [f"{tool['name']}   {safe(tool.get('title') or '')}", safe(tool.get("description") or "")]
+    lines += [
+        f"effect {tool['effect']}, version {tool['version']}",
+        "",
+        "arguments",
+        *_fields(tool.get("input_schema")),
+    ]
+    if tool.get("output_schema"):
+        lines += ["", "output", *_fields(tool["output_schema"])]
+    return lines
+
+
+def _fields(schema: Json | None) -> list[str]:
+    fields = (schema or {}).get("properties") or {}
+    required = (schema or {}).get("required") or ()
+    rows = []
+    for name, of in fields.items():
+        kind = of.get("type") or ("one of " + ", ".join(map(str, of["enum"])) if "enum" in of else "any")
+        kind = " or ".join(kind) if isinstance(kind, list) else str(kind)
+        more = "required" if name in required else f"default {of['default']!r}" if "default" in of else ""
+        rows.append((f"  {name}", kind, more, safe(of.get("description") or "")))
+    return table(rows) or ["  none"]

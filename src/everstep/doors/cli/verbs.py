@@ -1,0 +1,151 @@
+"""Commands by name, loaded when called: `everstep --help` reads this table and imports none of them."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import click
+
+from everstep.doors.cli.session import global_options
+from everstep.domain.suggest import suggest
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and its line in the list."""
+
+    module: str
+    line: str
+
+
+_ROOM: Final = "everstep.doors.cli."
+
+SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
+    "Start": {
+        "demo": Entry("demo_command", "See a task survive being killed; offline, a few seconds"),
+        "init": Entry("init_command", "Make a folder with a plan, a tool and a configuration"),
+        "run": Entry("run_command", "Carry out a plan, or go on with it where it stopped"),
+        "doctor": Entry("doctor_command", "Check this machine and this store"),
+    },
+    "Look": {
+        "ls": Entry("tasks_command", "List tasks, newest first"),
+        "show": Entry("show_command", "One task, one step, or a part of it"),
+        "watch": Entry("watch_command", "Follow a task"),
+        "logs": Entry("logs_command", "What tools logged"),
+    },
+    "Steer": {
+        "pause": Entry("steer_command", "Stop a task at the next safe point"),
+        "resume": Entry("steer_command", "Go on with a task"),
+        "cancel": Entry("steer_command", "End a task"),
+    },
+    "Answer": {
+        "inbox": Entry("inbox_command", "What waits for someone"),
+        "answer": Entry("inbox_command", "Answer a pause"),
+    },
+    "Write": {
+        "plan": Entry("plan_command", "Check, format and show plans; their JSON Schema"),
+        "tools": Entry("tools_command", "What a step can call"),
+        "explain": Entry("explain_command", "What an error code means, and what to do"),
+    },
+    "Keep": {
+        "db": Entry("db_command", "Figures, integrity and copies of the store"),
+        "completion": Entry("completion_command", "Completion for your shell"),
+        "version": Entry("version_command", "Versions of everstep and its parts"),
+    },
+}
+COMMANDS: Final = {name: entry for entries in SECTIONS.values() for name, entry in entries.items()}
+
+SYNONYMS: Final = {
+    **dict.fromkeys(("start", "exec", "execute", "submit", "retry", "continue"), "run"),
+    **dict.fromkeys(("list", "ps", "tasks", "status"), "ls"),
+    **dict.fromkeys(("log", "tail"), "logs"),
+    **dict.fromkeys(("stop", "kill", "abort", "rm", "delete"), "cancel"),
+    **dict.fromkeys(("get", "describe", "info", "inspect"), "show"),
+    **dict.fromkeys(("follow", "attach"), "watch"),
+    **dict.fromkeys(("check", "validate", "lint", "fmt", "schema"), "plan"),
+    **dict.fromkeys(("approve", "reject", "reply"), "answer"),
+    **dict.fromkeys(("pauses", "questions"), "inbox"),
+    **dict.fromkeys(("new", "create"), "init"),
+    "backup": "db",
+    "help": "--help",
+}
+"""What people write from habit. Suggested, never accepted."""
+
+_HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class UnknownCommand(click.UsageError):
+    """No command of that name."""
+
+    def __init__(self, name: str, known: Sequence[str], context: click.Context) -> None:
+        super().__init__(f"no command '{name}'", context)
+        self.suggestion = suggest(name, known, SYNONYMS if context.parent is None else None)
+
+
+class Verb(click.Command):
+    """A command that takes the global options too, wherever they stand."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 -- click's own arguments
+        kwargs["context_settings"] = {**_HELP, **kwargs.get("context_settings", {})}
+        super().__init__(*args, **kwargs)
+        self.params += global_options(hidden=True)
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say where the other options are, and the examples."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                for line in self.epilog.strip().splitlines():
+                    formatter.write(f"{' ' * formatter.current_indent}{line.strip()}\n")
+        formatter.write_paragraph()
+        formatter.write_text("Options of every command (--json, --plain, -q, -v, …): everstep --help")
+
+
+class Group(click.Group):
+    """A command made of commands."""
+
+    command_class = Verb
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 -- click's own arguments
+        kwargs["context_settings"] = {**_HELP, **kwargs.get("context_settings", {})}
+        super().__init__(*args, **kwargs)
+        self.params += global_options(hidden=True)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A command, or a refusal with the closest name."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            raise UnknownCommand(args[0], self.list_commands(ctx), ctx)
+        return super().resolve_command(ctx, args)
+
+
+class Doorway(Group):
+    """The command itself."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 -- click's own arguments
+        super().__init__(*args, **kwargs)
+        self.params = [param for param in self.params if not getattr(param, "hidden", False)]
+        self.params += global_options(hidden=False)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+        """Every name, in the order of the table."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- as above
+        """Load one command."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(import_module(_ROOM + entry.module), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What it can do comes before how."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- as above
+        """The list by purpose, without loading anything."""
+        for title, entries in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<10}", entry.line) for name, entry in entries.items()])
