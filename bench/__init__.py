@@ -1,0 +1,1 @@
+"""Figures with floors: `python -m bench`, or `make bench`."""

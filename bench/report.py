@@ -1,0 +1,67 @@
+"""Rounds into medians, medians into ratios, ratios against floors. Absolute rates are shown, never asserted."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+FLOORS = {"seq": 0.5, "100": 0.3}
+"""Steps per second as a share of the reference of the same minute."""
+CEILINGS = {"import_ms": 150.0, "help_ms": 250.0, "rss_mb": 60.0}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The reference and our cell, measured one right after the other."""
+
+    reference: dict[str, Any]
+    ours: dict[str, Any]
+
+    @property
+    def ratio(self) -> float:
+        return float(self.ours["steps_s"] / self.reference["steps_s"])
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median with its range."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        ordered = sorted(values)
+        return cls(median(ordered), ordered[0], ordered[-1])
+
+    def show(self, digits: int) -> str:
+        return f"{self.median:,.{digits}f} ({self.low:,.{digits}f}-{self.high:,.{digits}f})"
+
+
+SHOWN = (("steps_s", 0), ("p50_ms", 2), ("p99_ms", 2), ("cpu_ms_step", 3))
+
+
+def lines(cells: dict[str, list[Pair]], single: dict[str, float]) -> Iterator[str]:
+    """The table for people."""
+    yield f"{'cell':<6}{'who':<11}{'steps/s':>26}{'p50 ms':>22}{'p99 ms':>24}{'CPU ms/step':>24}"
+    for cell, pairs in cells.items():
+        for who in ("reference", "ours"):
+            spreads = [Spread.of(getattr(pair, who)[name] for pair in pairs).show(digits) for name, digits in SHOWN]
+            yield f"{cell:<6}{who:<11}{spreads[0]:>26}{spreads[1]:>22}{spreads[2]:>24}{spreads[3]:>24}"
+        ratio = Spread.of(pair.ratio for pair in pairs)
+        yield f"{cell:<6}{'ratio':<11}{ratio.show(2):>26}   floor {FLOORS[cell]}"
+    for name, value in single.items():
+        bound = f"   at most {CEILINGS[name]:g}" if name in CEILINGS else ""
+        yield f"{name:<22}{value:>12.3f}{bound}"
+
+
+def failures(cells: dict[str, list[Pair]], single: dict[str, float]) -> Iterator[str]:
+    """What is below its floor or above its ceiling."""
+    for cell, pairs in cells.items():
+        ratio = Spread.of(pair.ratio for pair in pairs).median
+        if ratio < FLOORS[cell]:
+            yield f"cell {cell}: {ratio:.2f} of the reference, the floor is {FLOORS[cell]}"
+    for name, most in CEILINGS.items():
+        if single[name] > most:
+            yield f"{name}: {single[name]:.1f}, at most {most:g}"

@@ -1,0 +1,176 @@
+"""The effect log held against the journal: what the world saw, and what was written down before and after.
+
+Standard library only. The log is ground truth: the called tool itself wrote it. Times are compared within one
+machine's clock, in whole milliseconds, and only where the order of events cannot be told from the journal.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from everstep.torture.fold import Attempt, State, Step, base
+from everstep.torture.history import Effect, Event, Violation
+
+FINAL_ENDS: Final = frozenset({"attempt.failed", "attempt.timed_out", "attempt.killed"})
+"""Ends after which only a retry calls again; an abandoned attempt uses up none."""
+
+
+def check_effects(states: dict[str, State], effects: Sequence[Effect]) -> Iterator[Violation]:
+    """C2, C3, C4, C8 and C10, as far as the world can tell."""
+    starts = [effect for effect in effects if effect.what == "start"]
+    for effect in starts:
+        state = states.get(effect.task)
+        if state is None or effect.step not in state.steps:
+            yield Violation("C3", effect.task, 0, f"step {effect.step} acted, but the journal does not know it")
+            continue
+        yield from _written_before(state, effect)
+        yield from _not_after_its_end(state, effect)
+    yield from _one_incarnation(states, starts)
+    for task, state in states.items():
+        for step in state.steps.values():
+            mine = [effect for effect in starts if (effect.task, effect.step) == (task, step.path)]
+            yield from _once(state, step, mine)
+
+
+def _attempt(step: Step, number: int) -> Attempt | None:
+    return next((attempt for attempt in step.attempts if attempt.number == number), None)
+
+
+def _written_before(state: State, effect: Effect) -> Iterator[Violation]:
+    attempt = _attempt(state.steps[effect.step], effect.attempt)
+    name = f"attempt {effect.attempt} of step {effect.step}"
+    if attempt is None:
+        yield Violation("C3", state.task, 0, f"{name} acted without an intent")
+        return
+    seq = attempt.begun.seq
+    if effect.key != attempt.key:
+        yield Violation("C3", state.task, seq, f"{name} acted under the key {effect.key}, not {attempt.key}")
+    if effect.intent is False:
+        yield Violation("C3", state.task, seq, f"{name} acted before its intent was durable")
+    if effect.at < attempt.begun.at:
+        yield Violation("C3", state.task, seq, f"{name} acted {attempt.begun.at - effect.at} ms before its intent")
+    if attempt.end is not None and attempt.end.data.get("called") is False:
+        yield Violation("C3", state.task, attempt.end.seq, f"{name} acted, but is recorded as never called")
+
+
+def _not_after_its_end(state: State, effect: Effect) -> Iterator[Violation]:
+    outcome = state.steps[effect.step].outcome
+    if outcome is not None and effect.at > outcome.at:
+        what = f"step {effect.step} acted {effect.at - outcome.at} ms after its outcome"
+        yield Violation("C2", state.task, outcome.seq, what)
+    for since, until in state.still:
+        if effect.at > since and (until is None or effect.at < until):
+            yield Violation("C8", state.task, 0, f"step {effect.step} acted while the task was paused")
+    if state.status == "cancelled" and state.ended_at is not None and effect.at > state.ended_at:
+        yield Violation("C8", state.task, 0, f"step {effect.step} acted after the task was cancelled")
+
+
+def _one_incarnation(states: dict[str, State], starts: Sequence[Effect]) -> Iterator[Violation]:
+    """One epoch is carried by one process, and a worker is one process."""
+    carriers: dict[tuple[str, object], tuple[str, int]] = {}
+    for effect in starts:
+        state = states.get(effect.task)
+        attempt = _attempt(state.steps[effect.step], effect.attempt) if state and effect.step in state.steps else None
+        if attempt is None:
+            continue
+        carrier = (effect.incarnation, effect.pid)
+        for scope in ((effect.task, attempt.epoch), ("", attempt.worker)):
+            if carriers.setdefault(scope, carrier) != carrier:
+                what = f"two processes acted for {attempt.worker} in epoch {attempt.epoch}"
+                yield Violation("C4", effect.task, attempt.begun.seq, what)
+
+
+def _once(state: State, step: Step, starts: Sequence[Effect]) -> Iterator[Violation]:
+    """No second effect of a `once` step that nobody decided on."""
+    for earlier, later in pairwise(starts):
+        first, second = _attempt(step, earlier.attempt), _attempt(step, later.attempt)
+        if first is None or second is None or first.effect != "once":
+            continue
+        if first is second:
+            what = f"attempt {first.number} of step {step.path} acted twice"
+            yield Violation("C10", state.task, first.begun.seq, what)
+        elif not decided(state, step, first, second):
+            what = f"step {step.path} acted again in attempt {second.number}, and nobody decided so"
+            yield Violation("C10", state.task, second.begun.seq, what)
+
+
+def decided(state: State, step: Step, first: Attempt, second: Attempt) -> bool:
+    """Whether somebody, or the plan, or a definite answer of the tool, allowed the second call of a `once` step."""
+    none = first.end is not None and first.end.data.get("effect_state") == "none"
+    return none or _on_uncertain(state, step) == "retry" or any(answers(state, step, first, second))
+
+
+def answers(state: State, step: Step, first: Attempt, second: Attempt) -> Iterator[Event]:
+    """What somebody decided about the step between two of its attempts."""
+    for event in _between(state, first, second):
+        if event.type == "task.reopened" or (event.type == "pause.answered" and event.step == step.path):
+            yield event
+
+
+def _between(state: State, first: Attempt, second: Attempt) -> list[Event]:
+    return [event for event in state.events if first.begun.seq < event.seq < second.begun.seq]
+
+
+def check_effect_rule(state: State) -> Iterator[Violation]:
+    """C10 by the journal alone: what may be called again after an end without a definite answer, and with which key."""
+    for step in state.steps.values():
+        for first, second in pairwise(step.attempts):
+            for what in _repeat(state, step, first, second):
+                yield Violation("C10", state.task, second.begun.seq, f"attempt {second.number} of {step.path}: {what}")
+
+
+def _repeat(state: State, step: Step, first: Attempt, second: Attempt) -> Iterator[str]:
+    if first.end is None or "effect_state" not in first.end.data:
+        return
+    effect_state = first.end.data["effect_state"]
+    said = [event.data.get("answer", "retry") for event in answers(state, step, first, second)]
+    between = _between(state, first, second)
+    if any(event.type == "step.fallback" and event.step == step.path for event in between):
+        if effect_state != "none" and first.effect != "pure":
+            yield f"falls back although its effect is {effect_state}"
+        return
+    if effect_state == "made" and not said:
+        yield "calls again what had been made"
+    if effect_state == "unknown" and not said and not _may_repeat(state, step, first, between):
+        yield f"repeats a `{first.effect}` call that may have happened"
+    deliberate = "retry" in said or "retry_with" in said
+    if effect_state == "unknown" and not deliberate and first.key != second.key:
+        yield "repeats a call that may have happened under a new key"
+    if effect_state == "none" and first.end.type in FINAL_ENDS and not said and first.key == second.key:
+        yield "is a retry under the old key"
+
+
+def _may_repeat(state: State, step: Step, first: Attempt, between: Sequence[Event]) -> bool:
+    if first.effect in {"pure", "idempotent"} or _on_uncertain(state, step) == "retry":
+        return True
+    probes = (event for event in between if event.type == "attempt.probed" and event.step == step.path)
+    return first.effect == "verifiable" and any(event.data.get("result") == "not_done" for event in probes)
+
+
+def _on_uncertain(state: State, step: Step) -> str:
+    said = plan_step(state, step).get("on_uncertain") or (state.plan.get("defaults") or {}).get("on_uncertain")
+    return str(said or "ask")
+
+
+def plan_step(state: State, step: Step) -> dict[str, object]:
+    """What the plan says about the step a path belongs to."""
+    every = (*(state.plan.get("steps") or ()), *(state.plan.get("finally") or ()))
+    return next((dict(said) for said in every if said.get("id") == base(step.path)), {})
+
+
+def check_bounds(state: State, retries: int) -> Iterator[Violation]:
+    """C11: retries of a step within one generation; repeats by the effect rule and answers use up none."""
+    for step in state.steps.values():
+        by_plan = (state.plan.get("defaults") or {}).get("retry")
+        said = plan_step(state, step).get("retry", by_plan)
+        times = said.get("times") if isinstance(said, dict) else said
+        bound = times if isinstance(times, int) else retries
+        used = 0
+        for first, second in pairwise(step.attempts):
+            if any(answers(state, step, first, second)):
+                used = 0
+            elif first.end is not None and first.end.type in FINAL_ENDS:
+                used += 1
+            if used == bound + 1:
+                what = f"step {step.path} is retried {used} times, at most {bound} are allowed"
+                yield Violation("C11", state.task, second.begun.seq, what)

@@ -1,0 +1,391 @@
+"""What a journal means, written a second time, by hand, from the specification.
+
+Standard library only. The fold goes on after a broken event as if it had been legal: one mistake is one violation,
+not a flood.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from everstep.torture.history import Event, Row, Violation
+from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, STEP_MOVES, TASK_MOVES, TERMINAL
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One intent, and the event that closed it."""
+
+    number: int
+    begun: Event
+    epoch: int
+    worker: str | None
+    effect: str
+    key: str
+    end: Event | None = None
+    waiting: bool = False
+    """A durable wait: nothing is in flight."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One step path; `outcome` is the event of its standing outcome."""
+
+    path: str
+    status: str = "pending"
+    attempts: list[Attempt] = field(default_factory=list)
+    open: Attempt | None = None
+    outcome: Event | None = None
+
+
+@dataclass(slots=True)
+class Pause:
+    """A question of the task."""
+
+    id: str
+    step: str | None
+    type: str
+    producer: str | None
+    status: str = "open"
+
+
+@dataclass(slots=True)
+class State:
+    """A task as its journal tells it, and what was wrong in the telling."""
+
+    task: str
+    events: Sequence[Event]
+    max_recoveries: int
+    status: str = ""
+    generation: int = 1
+    epoch: int = 0
+    worker: str | None = None
+    recoverer: str | None = None
+    """Who recovered it last, until somebody claims it: it may close what it gives up."""
+    recoveries: int = 0
+    started_at: int | None = None
+    ended_at: int | None = None
+    outcome: str | None = None
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    finals: frozenset[str] = frozenset()
+    steps: dict[str, Step] = field(default_factory=dict)
+    pauses: dict[str, Pause] = field(default_factory=dict)
+    still: list[tuple[int, int | None]] = field(default_factory=list)
+    """When the task was paused: from, until."""
+    problems: list[Violation] = field(default_factory=list)
+
+    def blame(self, check: str, seq: int, what: str) -> None:
+        self.problems.append(Violation(check, self.task, seq, what))
+
+    @property
+    def done(self) -> int:
+        """Ended steps of the plan; sub-steps are not counted."""
+        return sum(step.status in ENDED for step in self.steps.values() if base(step.path) == step.path)
+
+
+def base(path: str) -> str:
+    """The step of the plan that a path belongs to."""
+    return path.partition("[")[0]
+
+
+def fold(task: str, events: Sequence[Event], max_recoveries: int) -> State:
+    """Read one journal from its beginning, judging each line by what stood before it."""
+    state = State(task, events, max_recoveries)
+    for expected, event in enumerate(events, start=1):
+        if event.seq != expected:
+            state.blame("C6", event.seq, f"seq {event.seq} stands at place {expected} in commit order")
+        if (expected == 1) != (event.type == "task.created"):
+            state.blame("C5", event.seq, f"{event.type} is event number {expected} of its task")
+        if change := _CHANGES.get(event.type):
+            _check_writer(state, event)
+            change(state, event)
+    return state
+
+
+def compare(state: State, row: Row, pauses: Mapping[str, tuple[str, str]]) -> None:
+    """The rows kept for querying say exactly what the journal says."""
+    folded = {
+        "status": state.status,
+        "generation": state.generation,
+        "epoch": state.epoch,
+        "worker": state.worker,
+        "last_seq": max((event.seq for event in state.events), default=0),
+        "recoveries": state.recoveries,
+        "done": state.done,
+        "started_at": state.started_at,
+        "ended_at": state.ended_at,
+        "outcome": state.outcome,
+    }
+    last = folded["last_seq"]
+    assert isinstance(last, int)
+    for name, value in folded.items():
+        if getattr(row, name) != value:
+            state.blame("C5", last, f"the row has {name} {getattr(row, name)!r}, the journal {value!r}")
+    if row.status in TERMINAL and row.ended_at is None:
+        state.blame("C5", last, f"{row.status} without ended_at")
+    kept = {pause: status for pause, (task, status) in pauses.items() if task == state.task}
+    told = {pause.id: pause.status for pause in state.pauses.values()}
+    for name in sorted(kept.keys() | told.keys()):
+        if kept.get(name) != told.get(name):
+            state.blame("C5", last, f"pause {name} is {kept.get(name)} in its row, {told.get(name)} in the journal")
+
+
+def _check_writer(state: State, event: Event) -> None:
+    """What happens to steps is written by the task's holder, or by somebody who asked for it."""
+    writer = event.actor.get("id")
+    by_engine = event.actor.get("kind") == "system" and event.actor.get("via") == "engine"
+    giving_up = event.type == "attempt.abandoned" and writer == state.recoverer
+    if by_engine and event.type.startswith(("step.", "attempt.")) and writer != state.worker and not giving_up:
+        state.blame("C4", event.seq, f"{event.type} by {writer}, but {state.worker} holds epoch {state.epoch}")
+
+
+def _move(state: State, event: Event, to: str) -> None:
+    if to not in TASK_MOVES:
+        state.blame("C5", event.seq, f"unknown status {to!r}")
+    elif to != state.status and to not in TASK_MOVES.get(state.status, frozenset()):
+        state.blame("C5", event.seq, f"the task moves from {state.status} to {to}")
+    if state.status == "paused" and to != "paused":
+        state.still[-1] = (state.still[-1][0], event.at)
+    if to == "paused" and state.status != "paused":
+        state.still.append((event.at, None))
+    state.status = to
+
+
+def _step(state: State, event: Event) -> Step:
+    assert event.step is not None, f"{event.type} without a step"
+    return state.steps.setdefault(event.step, Step(event.step))
+
+
+def _move_step(state: State, event: Event, step: Step, to: str) -> None:
+    """Outcomes and pauses of a step that had not begun pass through `running`."""
+    if step.status == "pending" and to not in {"running", "skipped"}:
+        step.status = "running"
+    if to != step.status and to not in STEP_MOVES[step.status]:
+        state.blame("C5", event.seq, f"step {step.path} moves from {step.status} to {to}")
+    step.status = to
+
+
+def _end_step(state: State, event: Event, step: Step, to: str) -> None:
+    if step.outcome is not None:
+        what = f"step {step.path} has an outcome since seq {step.outcome.seq} and gets another: {to}"
+        state.blame("C2", event.seq, what)
+        step.status = to
+        return
+    _move_step(state, event, step, to)
+    step.outcome = event
+    if step.open is not None:
+        if to != "completed" and not step.open.waiting:
+            state.blame("C5", event.seq, f"step {step.path} is {to} while attempt {step.open.number} is open")
+        step.open.end = event
+        step.open = None
+
+
+def _end_task(state: State, event: Event, to: str) -> None:
+    for path in event.data.get("skipped") or ():
+        step = state.steps.setdefault(path, Step(path))
+        _end_step(state, event, step, "skipped")
+    for step in state.steps.values():
+        if step.open is not None and not step.open.waiting:
+            state.blame("C5", event.seq, f"{to} while attempt {step.open.number} of step {step.path} is open")
+        elif step.status not in ENDED:
+            state.blame("C5", event.seq, f"{to} while step {step.path} is {step.status}")
+    for pause in state.pauses.values():
+        if pause.status == "open":
+            pause.status = "withdrawn"
+    _move(state, event, to)
+    state.ended_at = event.at
+    state.worker = None
+
+
+def _created(state: State, event: Event) -> None:
+    state.status = "queued"
+    state.plan = event.data.get("plan") or {}
+    finals = [step["id"] for step in state.plan.get("finally") or ()]
+    state.finals = frozenset(finals)
+    for path in (*(step["id"] for step in state.plan.get("steps") or ()), *finals):
+        state.steps[path] = Step(path)
+
+
+def _rise(state: State, event: Event) -> None:
+    epoch = event.data.get("epoch", 0)
+    if epoch <= state.epoch:
+        state.blame("C4", event.seq, f"epoch {epoch} follows {state.epoch}")
+    if event.data.get("from") != state.status:
+        state.blame("C5", event.seq, f"{event.type} from {event.data.get('from')}, but the task was {state.status}")
+    state.epoch = epoch
+
+
+def _started(state: State, event: Event) -> None:
+    if state.worker is not None:
+        state.blame("C4", event.seq, f"claimed by {event.data.get('worker')} while {state.worker} holds it")
+    if state.recoveries > state.max_recoveries:
+        state.blame("C11", event.seq, f"claimed again after {state.recoveries} recoveries without an outcome")
+    _rise(state, event)
+    if state.status != "cancelling":
+        _move(state, event, "running")
+    state.worker = event.data.get("worker")
+    state.recoverer = None
+    state.started_at = state.started_at or event.at
+
+
+def _recovered(state: State, event: Event) -> None:
+    _rise(state, event)
+    if state.status != "cancelling":
+        _move(state, event, "stalled")
+    state.worker = None
+    state.recoverer = event.actor.get("id")
+    counted = event.data.get("recoveries", 0)
+    if counted not in {state.recoveries, state.recoveries + 1}:
+        state.blame("C11", event.seq, f"recoveries {counted} follow {state.recoveries}")
+    state.recoveries = counted
+
+
+def _paused(state: State, event: Event) -> None:
+    for step in state.steps.values():
+        if step.open is not None and not step.open.waiting:
+            state.blame("C8", event.seq, f"paused while attempt {step.open.number} of step {step.path} is open")
+    _move(state, event, "paused")
+    state.worker = None
+
+
+def _completed(state: State, event: Event) -> None:
+    _end_task(state, event, "completed")
+    state.outcome = event.data.get("outcome")
+
+
+def _reopened(state: State, event: Event) -> None:
+    if state.status not in {"failed", "completed"}:
+        state.blame("C5", event.seq, f"reopened while {state.status}")
+    state.status = "queued"
+    state.generation += 1
+    if event.data.get("generation") != state.generation:
+        state.blame("C5", event.seq, f"generation {event.data.get('generation')} follows {state.generation - 1}")
+    state.recoveries = 0
+    state.ended_at = None
+    state.outcome = None
+    for path in event.data.get("superseded") or ():
+        _supersede(state.steps.setdefault(path, Step(path)))
+
+
+def _supersede(step: Step) -> None:
+    step.status = "pending"
+    step.outcome = None
+
+
+def _attempt_started(state: State, event: Event) -> None:
+    step = _step(state, event)
+    data = event.data
+    attempt = Attempt(
+        data["attempt"], event, data["epoch"], data.get("worker"), data["effect"], data["idempotency_key"]
+    )
+    if (attempt.epoch, attempt.worker) != (state.epoch, state.worker):
+        held = f"{state.worker} holds epoch {state.epoch}"
+        state.blame("C4", event.seq, f"intent of {attempt.worker} in epoch {attempt.epoch}, but {held}")
+    if attempt.number != len(step.attempts) + 1:
+        state.blame("C5", event.seq, f"attempt {attempt.number} of step {step.path} follows {len(step.attempts)}")
+    if step.outcome is not None:
+        state.blame("C2", event.seq, f"step {step.path} starts again although its outcome of {step.outcome.seq} stands")
+    elif step.open is not None:
+        state.blame("C5", event.seq, f"step {step.path} starts while attempt {step.open.number} is open")
+    else:
+        _move_step(state, event, step, "running")
+    _check_may_start(state, event, step)
+    step.attempts.append(attempt)
+    step.open = attempt
+
+
+def _check_may_start(state: State, event: Event, step: Step) -> None:
+    final = base(step.path) in state.finals
+    held_back = [pause.id for pause in state.pauses.values() if pause.status == "open" and pause.type in OF_THE_TASK]
+    if state.status in {"pausing", "paused"} or held_back:
+        state.blame("C8", event.seq, f"step {step.path} starts while the task is {state.status}, held by {held_back}")
+    elif state.status in {"cancelling", "cancelled"} and not final:
+        state.blame("C8", event.seq, f"step {step.path} starts while the task is {state.status}")
+    elif state.status not in {"running", "cancelling"}:
+        state.blame("C5", event.seq, f"step {step.path} starts while the task is {state.status}")
+
+
+def _attempt_ended(state: State, event: Event) -> None:
+    step = _step(state, event)
+    if event.type.partition(".")[2] not in ATTEMPT_MOVES["started"]:
+        state.blame("C5", event.seq, f"an attempt cannot end as {event.type}")
+    if step.open is None or step.open.number != event.data.get("attempt"):
+        state.blame("C5", event.seq, f"attempt {event.data.get('attempt')} of step {step.path} ends, but is not open")
+        return
+    step.open.end = event
+    step.open = None
+
+
+def _step_started(state: State, event: Event) -> None:
+    _move_step(state, event, _step(state, event), "running")
+
+
+def _step_waiting(state: State, event: Event) -> None:
+    step = _step(state, event)
+    if step.open is not None:
+        step.open.waiting = True
+
+
+def _step_ended(state: State, event: Event) -> None:
+    step = _step(state, event)
+    to = event.type.partition(".")[2]
+    number = event.data.get("attempt")
+    if event.data.get("via") == "tool" and (step.open is None or step.open.number != number):
+        state.blame("C5", event.seq, f"the outcome of step {step.path} is of attempt {number}, which is not open")
+    _end_step(state, event, step, to)
+    if to != "skipped":
+        state.recoveries = 0
+
+
+def _pause_opened(state: State, event: Event) -> None:
+    said = event.data.get("pause") or event.data
+    reason = said.get("reason") or {}
+    pause = Pause(said["id"], event.step, reason.get("type", ""), reason.get("producingStep"))
+    state.pauses[pause.id] = pause
+    if event.step is not None:
+        _move_step(state, event, _step(state, event), "paused")
+
+
+def _pause_closed(state: State, event: Event) -> None:
+    pause = state.pauses.get(event.data.get("pause", ""))
+    if pause is None or pause.status != "open":
+        state.blame("C5", event.seq, f"{event.type} of pause {event.data.get('pause')}, which is not open")
+        return
+    pause.status = event.type.partition(".")[2]
+    answer = event.data.get("answer")
+    if pause.producer is not None and answer in {"run_producer", "supply_output"}:
+        producer = state.steps.setdefault(pause.producer, Step(pause.producer))
+        if producer.status in {"failed", "skipped"}:
+            _supersede(producer)
+        answer = "retry"
+    if pause.step is not None and answer in AGAIN:
+        _move_step(state, event, state.steps[pause.step], "running")
+
+
+_CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
+    "task.created": _created,
+    "task.started": _started,
+    "task.pausing": lambda state, event: _move(state, event, "pausing"),
+    "task.paused": _paused,
+    "task.resumed": lambda state, event: _move(state, event, event.data.get("to", "")),
+    "task.recovered": _recovered,
+    "task.cancelling": lambda state, event: _move(state, event, "cancelling"),
+    "task.cancelled": lambda state, event: _end_task(state, event, "cancelled"),
+    "task.completed": _completed,
+    "task.failed": lambda state, event: _end_task(state, event, "failed"),
+    "task.reopened": _reopened,
+    "step.started": _step_started,
+    "step.waiting": _step_waiting,
+    "attempt.started": _attempt_started,
+    "attempt.failed": _attempt_ended,
+    "attempt.timed_out": _attempt_ended,
+    "attempt.killed": _attempt_ended,
+    "attempt.abandoned": _attempt_ended,
+    "step.completed": _step_ended,
+    "step.failed": _step_ended,
+    "step.skipped": _step_ended,
+    "pause.opened": _pause_opened,
+    "pause.answered": _pause_closed,
+    "pause.expired": _pause_closed,
+    "pause.withdrawn": _pause_closed,
+}

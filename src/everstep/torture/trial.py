@@ -1,0 +1,275 @@
+"""The kill harness: starts a real process, kills its process group, starts it again, until the work is done.
+
+It knows an engine only through a `Subject`: ours uses the public doors and nothing else, others can be driven the same
+way. Kills come at random moments of a seed, spread over what a clean trial needs, or at a failpoint. Whatever is left
+behind is judged by the checker and counted by the ledger.
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+from everstep.torture.checker import Bounds, check, check_processes
+from everstep.torture.history import Logs, Violation, read_client, read_effects, read_streams
+from everstep.torture.ledger import Counts, Ledger, settle
+from everstep.torture.workload import Workload
+
+PATIENCE_S: Final = 60.0
+"""A life that is not killed and still does not end in this time hangs."""
+STACKS_S: Final = 2.0
+OBEY_S: Final = 2.0
+FAILPOINT_EXIT: Final = 86
+"""How a process ends that a failpoint told to exit."""
+BOUNDS: Final = Bounds(max_recoveries=1000, healed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an engine says after the end: outputs, and per effect what it recorded, asked about, let be repeated."""
+
+    outputs: Any
+    recorded: Mapping[str, int]
+    asked: Mapping[str, int]
+    decisions: Mapping[str, int]
+
+
+class Subject(Protocol):
+    """An engine under trial: started and started again the same way, asked only from outside."""
+
+    def prepare(self, folder: Path, workload: Workload) -> None:
+        """Make everything ready that a first start needs."""
+
+    def start(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the process, in a group of its own, or start it again after it was killed."""
+
+    def account(self) -> Account | None:
+        """What it says of the task; None while that has not ended."""
+
+    def judge(self, logs: Logs) -> Iterable[Violation]:
+        """What its own records prove against it."""
+
+
+class EverstepSubject:
+    """Ours: a child that uses the Python door. `source` is where the code comes from, if not from this one."""
+
+    def __init__(self, source: Path | None = None) -> None:
+        self._source = source or Path(__file__).parents[2]
+        self._folder = Path()
+
+    def prepare(self, folder: Path, workload: Workload) -> None:
+        self._folder = folder
+        workload.write(folder)
+
+    def start(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        with (self._folder / "child.log").open("ab") as said:
+            return subprocess.Popen(  # noqa: S603 -- our own program
+                [sys.executable, "-m", "everstep.torture.child", str(self._folder)],
+                env={**os.environ, "PYTHONPATH": str(self._source), **environ},
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+
+    def account(self) -> Account | None:
+        path = self._folder / "result.json"
+        if not path.exists():
+            return None
+        said = json.loads(path.read_text(encoding="utf-8"))
+        return Account(said["outputs"], said["recorded"], said["asked"], said["decisions"])
+
+    def judge(self, logs: Logs) -> Iterable[Violation]:
+        try:
+            return check(self._folder / "store.db", logs, BOUNDS)
+        except sqlite3.Error as error:
+            return [Violation("C1", "", 0, f"the store cannot be read: {error}")]
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One process from start to end, which came by itself, by a kill, or never."""
+
+    pid: int
+    began_at: int
+    seconds: float
+    end: Literal["ended", "killed", "hung"]
+
+
+@dataclass(slots=True)
+class Report:
+    """What a trial came to."""
+
+    lives: list[Life] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=lambda: Ledger(()))
+    account: Account | None = None
+    progress_s: list[float] = field(default_factory=list)
+    """From each start to the first effect after it."""
+    work_s: float = 0.0
+    """From the first effect to the last."""
+
+    @property
+    def kills(self) -> int:
+        return sum(life.end == "killed" for life in self.lives)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When to strike one life: after a share of its start-up, or, since its first effect, of the work that is left."""
+
+    inside: Literal["startup", "work"]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One moment per life, as long as there are any; failpoints are armed for the first life alone."""
+
+    moments: tuple[Moment, ...] = ()
+    startup_s: float = 0.0
+    work_s: float = 0.0
+    failpoints: str = ""
+
+
+def random_plot(clean: Report, seed: int, kills: int) -> Plot:
+    """Moments of a seed, spread over what a clean trial took; one of four is in the start-up, where recovery works."""
+    chance = random.Random(seed)  # noqa: S311 -- seeded, so that a trial can be repeated
+    moments = tuple(Moment("startup" if number % 4 == 3 else "work", chance.random()) for number in range(kills))
+    return Plot(moments=moments, startup_s=min(clean.progress_s), work_s=clean.work_s)
+
+
+def trial(folder: Path, workload: Workload, plot: Plot, subject: Subject | None = None) -> Report:
+    """Carry the workload through all kills to its end, then judge what is left."""
+    subject = subject or EverstepSubject()
+    subject.prepare(folder, workload)
+    world = World(folder / "effects.jsonl", workload)
+    report = Report()
+    moments = iter(plot.moments)
+    armed = {"EVERSTEP_FAILPOINTS": plot.failpoints} if plot.failpoints else {}
+    while report.account is None:
+        start = partial(subject.start, {} if report.lives else armed)
+        life = _live(start, plot, next(moments, None), world)
+        report.lives.append(life)
+        report.account = subject.account()
+        if life.end != "killed" and report.account is None:
+            what = f"a life {life.end} without a result after {life.seconds:.1f} s: {_last_words(folder)}"
+            report.violations.append(Violation("C14", "", 0, what))
+            break
+    _judge(folder, workload, subject, report)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the harness can see from outside while a life lasts."""
+
+    log: Path
+    workload: Workload
+
+    @property
+    def left(self) -> float:
+        """Which share of the work is still to do."""
+        ended = {effect.step for effect in read_effects(self.log) if effect.what == "end"}
+        return 1 - len(ended) / max(1, self.workload.steps)
+
+    @property
+    def size(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
+
+
+def _live(start: Callable[[], subprocess.Popen[bytes]], plot: Plot, moment: Moment | None, world: World) -> Life:
+    """One life: until it ends by itself, or its time has come."""
+    left, size = world.left, world.size
+    began, began_at = time.monotonic(), time.time_ns() // 1_000_000
+    process = start()
+    end: Literal["ended", "killed", "hung"] = "ended"
+    try:
+        if moment is None:
+            process.wait(PATIENCE_S)
+        elif moment.inside == "startup":
+            process.wait(moment.share * plot.startup_s)
+        else:
+            _wait_for_effect(process, world, size)
+            process.wait(moment.share * plot.work_s * left)
+        if process.returncode in {-signal.SIGKILL, FAILPOINT_EXIT}:
+            end = "killed"
+    except subprocess.TimeoutExpired:
+        end = "killed" if moment is not None else "hung"
+        if end == "hung":
+            _ask_for_stacks(process)
+    finally:
+        _kill_group(process)
+    return Life(process.pid, began_at, time.monotonic() - began, end)
+
+
+def _wait_for_effect(process: subprocess.Popen[bytes], world: World, size: int) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while process.poll() is None and world.size == size and time.monotonic() < until:
+        time.sleep(0.001)
+
+
+def _ask_for_stacks(process: subprocess.Popen[bytes]) -> None:
+    """A child that hangs tells in its log where."""
+    process.send_signal(signal.SIGUSR1)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STACKS_S)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """The child, and whatever it started; a kill takes a moment to be obeyed."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    until = time.monotonic() + OBEY_S
+    while _has_members(process.pid) and time.monotonic() < until:
+        time.sleep(0.001)
+
+
+def _has_members(group: int) -> bool:
+    """Whether a process group has one that is more than an uncollected entry."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, its_group = stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state not in {"Z", "X"}:
+                return True
+    return False
+
+
+def _last_words(folder: Path) -> str:
+    log = folder / "child.log"
+    return log.read_text(encoding="utf-8", errors="replace")[-2000:] if log.exists() else "nothing was said"
+
+
+def _judge(folder: Path, workload: Workload, subject: Subject, report: Report) -> None:
+    logs = Logs(
+        effects=read_effects(folder / "effects.jsonl"),
+        client=read_client(folder / "client.jsonl"),
+        streams=read_streams(folder / "streams.jsonl"),
+    )
+    starts = [effect for effect in logs.effects if effect.what == "start"]
+    report.violations.extend(subject.judge(logs))
+    report.violations.extend(check_processes({life.pid for life in report.lives}))
+    for life in report.lives:
+        first = next((effect.at for effect in starts if effect.pid == life.pid), None)
+        if first is not None:
+            report.progress_s.append((first - life.began_at) / 1000)
+    if starts:
+        report.work_s = (logs.effects[-1].at - starts[0].at) / 1000
+    account = report.account
+    if account is not None:
+        counts = Counts(Counter(e.step for e in starts), account.recorded, account.asked, account.decisions)
+        report.ledger = settle(workload.expected, counts)
+        if account.outputs != {"value": workload.value}:
+            report.violations.append(Violation("C2", "", 0, f"the outputs are {account.outputs}, not {workload.value}"))

@@ -1,0 +1,93 @@
+"""The world of a trial: tools that tell it before they tell the engine, and the log it keeps.
+
+The first line a tool writes *is* its effect: one append to the effect log, whole or not at all. So the log shows
+exactly what was made, whenever the process dies, and an uncertain outcome can be answered from it.
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from everstep import Ctx, tool
+from everstep.ports.tool import Call
+from everstep.torture.history import Effect, read_effects
+from everstep.torture.workload import after
+
+
+class Appender:
+    """JSON lines that several incarnations write, each line by one append."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
+
+    def write(self, **line: object) -> None:
+        os.write(self._file, json.dumps(line).encode() + b"\n")
+
+
+class EffectLog:
+    """The world: it hears of every call, from the called tool itself."""
+
+    def __init__(self, path: Path, intent_seen: Callable[[str, str, int], bool]) -> None:
+        self._path = path
+        self._lines = Appender(path)
+        self._intent_seen = intent_seen
+        self._incarnation = os.urandom(16).hex()
+
+    def write(self, what: str, ctx: Ctx, output: object) -> None:
+        line: dict[str, object] = {
+            "task": ctx.task_id,
+            "step": ctx.step_id,
+            "attempt": ctx.attempt,
+            "key": ctx.idempotency_key,
+            "pid": os.getpid(),
+            "incarnation": self._incarnation,
+            "what": what,
+            "at": time.time_ns() // 1_000_000,
+            "output": output,
+        }
+        if what == "start":
+            line["intent"] = self._intent_seen(ctx.task_id, ctx.step_id, ctx.attempt)
+        self._lines.write(**line)
+
+    def find(self, task: str, step: str) -> Effect | None:
+        """What a step has made, if anything."""
+        made = read_effects(self._path)
+        return next((effect for effect in made if (effect.task, effect.step) == (task, step)), None)
+
+    def look(self, call: Call) -> Literal["not_done"] | tuple[Literal["done"], object]:
+        """The same, for a tool that can look for itself."""
+        made = next((effect for effect in read_effects(self._path) if effect.key == call.idempotency_key), None)
+        return "not_done" if made is None else ("done", made.output)
+
+
+def trial_tools(log: EffectLog, call_s: float) -> Sequence[Callable[..., Any]]:
+    """One tool per effect; they differ in nothing but what they promise."""
+
+    async def work(value: int, ctx: Ctx) -> dict[str, int]:
+        output = {"value": after(value)}
+        log.write("start", ctx, output)
+        await asyncio.sleep(call_s)
+        log.write("end", ctx, output)
+        return output
+
+    @tool("trial.pure", effect="pure")
+    async def pure(value: int, *, ctx: Ctx) -> dict[str, int]:
+        return await work(value, ctx)
+
+    @tool("trial.idempotent", effect="idempotent")
+    async def idempotent(value: int, *, ctx: Ctx) -> dict[str, int]:
+        return await work(value, ctx)
+
+    @tool("trial.verifiable", effect="verifiable", probe=log.look)
+    async def verifiable(value: int, *, ctx: Ctx) -> dict[str, int]:
+        return await work(value, ctx)
+
+    @tool("trial.once")
+    async def once(value: int, *, ctx: Ctx) -> dict[str, int]:
+        return await work(value, ctx)
+
+    return (pure, idempotent, verifiable, once)

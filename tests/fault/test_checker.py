@@ -1,0 +1,288 @@
+"""The judge is judged first: good histories pass, and every check finds what it is there for."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from everstep.domain import states
+from everstep.torture import moves
+from everstep.torture.checker import Bounds, check_canary, check_processes, main
+from everstep.torture.history import Frame, Said, read_effects
+from tests.fault.histories import TASK, W1, W2, Edit, History, cancelled, crashed, recover, retried
+
+
+@pytest.mark.parametrize("make", [crashed, retried, cancelled])
+def test_a_good_history_passes(tmp_path: Path, make: type[History]) -> None:
+    assert make().judged(tmp_path) == []
+
+
+def found(history: History, folder: Path, bounds: Bounds | None = None) -> set[str]:
+    return {violation.check for violation in history.judged(folder, bounds)}
+
+
+def change(history: History, kind: str, nth: int = 1, **data: object) -> None:
+    history.find(kind, nth).data.update(data)
+
+
+def forget_the_end(history: History) -> None:
+    """The last event was acknowledged, then lost."""
+    history.drop("task.completed")
+    history.row.update(status="running", worker=W2, ended_at=None, outcome=None)
+
+
+def second_outcome(history: History) -> None:
+    line = history.add("step.completed", "a", W2, attempt=1, via="probe")
+    history.lines.remove(line)
+    history.lines.insert(-1, line)
+    line.seq, history.lines[-1].seq = history.lines[-1].seq, line.seq
+    history.row["last_seq"] += 1
+    history.streams = []
+
+
+def stale_writer(history: History) -> None:
+    history.find("step.completed", 2).by = W1
+
+
+def two_processes(history: History) -> None:
+    history.effects[1] = replace(history.effects[1], pid=33, incarnation="three")
+
+
+def swap_places(history: History) -> None:
+    history.lines[3], history.lines[4] = history.lines[4], history.lines[3]
+
+
+def gap(history: History) -> None:
+    for line in history.after("task.recovered"):
+        line.seq += 1
+    history.row["last_seq"] += 1
+    history.streams = []
+
+
+def start_while_paused(history: History) -> None:
+    """The answer came, the resume did not."""
+    history.drop("task.resumed")
+    change(history, "task.started", 3, **{"from": "paused"})
+    history.streams = []
+    pausing = history.add("pause.opened", None, "ana", id="p_2", reason={"type": "userRequested"})
+    history.lines.remove(pausing)
+    history.lines.insert(history.lines.index(history.find("attempt.started", 3)), pausing)
+    for seq, line in enumerate(history.lines, start=1):
+        line.seq = seq
+    history.row["last_seq"] = len(history.lines)
+    history.pauses["p_2"] = "withdrawn"
+
+
+def decide_by_itself(history: History) -> None:
+    """The `once` step is called again, and no question was asked."""
+    for kind in ("pause.opened", "task.paused", "pause.answered", "task.resumed", "task.started"):
+        history.drop(kind, nth=3 if kind == "task.started" else 1)
+    change(history, "attempt.started", 3, epoch=3)
+    history.row["epoch"] = 3
+    history.pauses = {}
+    history.client = []
+    history.streams = []
+
+
+def act_twice(history: History) -> None:
+    history.effects.append(replace(history.effects[2], at=1136))
+
+
+def hang(history: History) -> None:
+    forget_the_end(history)
+    history.streams = []
+    history.client = []
+
+
+def one_more_row(history: History) -> None:
+    history.more_rows.append({**history.row, "id": "t_two"})
+
+
+BROKEN: list[tuple[str, str, Edit]] = [
+    ("C1", "an acknowledged result is lost", forget_the_end),
+    ("C1", "an acknowledged task is unknown", lambda h: h.client.append(Said("ok", "start", "t_gone", "other"))),
+    ("C1", "an acknowledged answer is unknown", lambda h: h.client.append(Said("ok", "answer", TASK, pause="p_7"))),
+    ("C1", "other outputs were told", lambda h: h.client.append(replace(h.client[-1], outputs={"n": 2}))),
+    ("C1", "published before durable", lambda h: h.streams.append(Frame(TASK, 18, "x", "s", durable=False))),
+    ("C2", "two outcomes", second_outcome),
+    ("C2", "an effect after the outcome", lambda h: h.acted("a", 1, 1100, "one")),
+    ("C3", "an effect without an intent", lambda h: h.acted("b", 3, 1136, "two")),
+    ("C3", "an effect before its intent was durable", lambda h: h.acted("a", 1, 1026, "one", intent=False)),
+    ("C3", "an effect of a step nobody knows", lambda h: h.acted("z", 1, 1026, "one")),
+    ("C3", "an effect under another key", lambda h: h.effects.append(replace(h.effects[0], key="other"))),
+    ("C3", "an effect recorded as never called", lambda h: change(h, "attempt.abandoned", called=False)),
+    ("C4", "a write by the old holder", stale_writer),
+    ("C4", "an intent of an old epoch", lambda h: change(h, "attempt.started", 3, epoch=1)),
+    ("C4", "recovery without a rise", lambda h: change(h, "task.recovered", epoch=1)),
+    ("C4", "a claim without a rise", lambda h: change(h, "task.started", 2, epoch=2)),
+    ("C4", "two processes in an epoch", two_processes),
+    ("C5", "a move that is not in the table", lambda h: change(h, "task.resumed", to="stalled")),
+    ("C5", "the row has another status", lambda h: h.row.update(status="running")),
+    ("C5", "the row has another epoch", lambda h: h.row.update(epoch=3)),
+    ("C5", "the row has another head", lambda h: h.row.update(last_seq=3)),
+    ("C5", "terminal without an end", lambda h: h.row.update(ended_at=None)),
+    ("C5", "a pause row that is still open", lambda h: h.pauses.update(p_1="open")),
+    ("C5", "an attempt ends twice", lambda h: change(h, "attempt.abandoned", attempt=2)),
+    ("C5", "an unknown status", lambda h: change(h, "task.resumed", to="asleep")),
+    ("C5", "columns that tell another story", lambda h: h.column.update(type="task.updated")),
+    ("C6", "commit order against seq", swap_places),
+    ("C6", "a gap", gap),
+    ("C7", "a frame is missing", lambda h: h.streams.pop(3)),
+    ("C7", "a frame comes late", lambda h: h.streams.append(h.streams.pop(3))),
+    ("C7", "a frame says another type", lambda h: h.streams.append(Frame(TASK, 1, "task.started", "new"))),
+    ("C8", "an attempt while a pause of the task is open", start_while_paused),
+    ("C8", "an effect while paused", lambda h: h.acted("b", 1, 1095, "one")),
+    ("C10", "a `once` step called again unasked", decide_by_itself),
+    ("C10", "one attempt acts twice", act_twice),
+    ("C10", "a new key after a crash", lambda h: change(h, "attempt.started", 3, idempotency_key="new")),
+    ("C11", "two tasks for one key", one_more_row),
+    ("C11", "one key answered with two tasks", lambda h: h.client.append(Said("ok", "start", "t_two", "k"))),
+    ("C14", "nothing moves any more", hang),
+]
+
+
+@pytest.mark.parametrize(("check", "edit"), [(check, edit) for check, _, edit in BROKEN], ids=[b[1] for b in BROKEN])
+def test_a_broken_history_is_found(tmp_path: Path, check: str, edit: Edit) -> None:
+    history = crashed()
+    edit(history)
+    assert check in found(history, tmp_path)
+
+
+def test_a_start_after_cancel_is_found_and_finally_is_not(tmp_path: Path) -> None:
+    history = cancelled()
+    history.lines[0].data["plan"]["finally"] = []
+    history.lines[0].data["plan"]["steps"].append({"id": "tidy"})
+    assert found(history, tmp_path) == {"C8"}
+
+
+def test_an_effect_after_cancelled_is_found(tmp_path: Path) -> None:
+    history = cancelled()
+    history.acted("b", 1, 5000, "one")
+    assert {"C3", "C8"} <= found(history, tmp_path)
+
+
+def test_too_many_retries_are_found(tmp_path: Path) -> None:
+    history = retried()
+    history.lines[0].data["plan"]["steps"][0]["retry"] = {"times": 2}
+    assert found(history, tmp_path) == {"C11"}
+
+
+def test_a_retry_needs_a_new_key(tmp_path: Path) -> None:
+    history = retried()
+    change(history, "attempt.started", 2, idempotency_key="key-1")
+    assert found(history, tmp_path) == {"C10"}
+
+
+def test_what_was_made_is_never_called_again(tmp_path: Path) -> None:
+    history = retried()
+    change(history, "attempt.failed", 1, effect_state="made")
+    assert found(history, tmp_path) == {"C10"}
+
+
+def recovered(times: int) -> History:
+    """A task that kills its worker again and again, and gives up after the last recovery."""
+    history = History()
+    history.add("task.created", by="ana", plan={"steps": [{"id": "a"}]}, key="k")
+    for number in range(1, times + 1):
+        source = "queued" if number == 1 else "stalled"
+        epoch = 2 * number - 1
+        history.add("task.started", **{"from": source}, worker=W1, epoch=epoch)
+        if number > 1:
+            history.add("attempt.abandoned", "a", W1, attempt=number - 1, effect_state="unknown", called=True)
+        history.intent("a", number, epoch, W1, effect="pure")
+        recover(history, epoch=epoch + 1, recoveries=number)
+        if number == times:  # given up by whoever recovered it; before, by whoever claims it
+            history.add("attempt.abandoned", "a", W2, attempt=number, effect_state="unknown", called=True)
+    history.add("task.failed", by=W2, error={"code": "recovery_exhausted"}, skipped=["a"])
+    last = {"status": "failed", "epoch": 2 * times, "recoveries": times, "done": 1, "outcome": None, "key": "k"}
+    usual = {"id": TASK, "owner": "local", "generation": 1, "worker": None, "last_seq": len(history.lines)}
+    history.row = {**usual, **last, "started_at": history.lines[1].at, "ended_at": history.lines[-1].at}
+    return history
+
+
+def test_recoveries_are_counted_and_bounded(tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    assert recovered(6).judged(tmp_path / "good") == []
+    assert found(recovered(7), tmp_path) == {"C11"}
+
+
+def test_a_resync_sets_the_cursor(tmp_path: Path) -> None:
+    history = crashed()
+    history.streams = [Frame(TASK, 10, "resync_required"), *(replace(f, subscriber="") for f in history.streams[10:])]
+    assert history.judged(tmp_path) == []
+
+
+def test_a_question_is_not_unfinished_work(tmp_path: Path) -> None:
+    history = crashed()
+    del history.lines[history.lines.index(history.find("task.paused")) + 1 :]
+    history.row.update(status="paused", epoch=3, ended_at=None, outcome=None, done=1, recoveries=1)
+    history.row["last_seq"] = len(history.lines)
+    history.pauses["p_1"] = "open"
+    history.effects.pop()
+    history.client, history.streams = [], []
+    assert history.judged(tmp_path) == []
+
+
+def test_the_tables_are_copies() -> None:
+    """Editing one alone fails here."""
+    assert {str(k): {str(v) for v in to} for k, to in states.TASK_MOVES.items()} == moves.TASK_MOVES
+    assert {str(k): {str(v) for v in to} for k, to in states.STEP_MOVES.items()} == moves.STEP_MOVES
+    assert {str(k): {str(v) for v in to} for k, to in states.ATTEMPT_MOVES.items()} == moves.ATTEMPT_MOVES
+    assert states.TERMINAL == moves.TERMINAL
+
+
+def test_a_living_process_is_found() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert [violation.check for violation in check_processes([child.pid])] == ["C12"]
+    child.communicate(b"\n")
+    assert not list(check_processes([child.pid]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["p%ss-wörd+1", "70257373", "cCVzcy13w7ZyZCsx", "xcCVzcy13w7ZyZCsx", "AHAlc3Mtd8O2cmQrMQ", "p%25ss-w%C3%B6rd%2B1"],
+)
+def test_a_secret_is_found_in_its_forms(tmp_path: Path, text: str) -> None:
+    secret = "p%ss-wörd+1" if len(text) != 8 else "p%ss"
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "log").write_text(f"before {text} after", encoding="utf-8")
+    assert [violation.check for violation in check_canary(tmp_path, secret)] == ["C13"]
+    assert not list(check_canary(tmp_path, "another secret"))
+
+
+def test_an_unfinished_line_says_nothing(tmp_path: Path) -> None:
+    """A killed writer may leave half a line behind."""
+    log = tmp_path / "effects.jsonl"
+    line = {"task": TASK, "step": "a", "attempt": 1, "key": "k", "pid": 1, "incarnation": "one", "what": "start"}
+    log.write_text(json.dumps({**line, "at": 5}) + "\n" + '{"task": "t_o', encoding="utf-8")
+    assert [effect.at for effect in read_effects(log)] == [5]
+    assert read_effects(tmp_path / "never.jsonl") == ()
+
+
+def test_as_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history = crashed()
+    history.row["epoch"] = 9
+    store = history.write(tmp_path / "store.db")
+    assert main([str(store), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["violations"][0]["check"] == "C5"
+    assert main([str(store), "--healed"]) == 1
+    assert capsys.readouterr().out.startswith("C5 t_one 16: the row has epoch 9")
+    assert main([str(tmp_path / "none.db")]) == 2
+
+
+def test_it_stands_alone(tmp_path: Path) -> None:
+    """With nothing installed and nothing of ours but its own files."""
+    probe = "import sys, everstep.torture.checker; print([m for m in sys.modules if m.startswith('everstep.')])"
+    source = Path(moves.__file__).parents[2]
+    told = subprocess.run(
+        [sys.executable, "-S", "-c", probe],
+        env={**os.environ, "PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {name.split(".")[1] for name in json.loads(told.stdout.replace("'", '"'))} == {"torture"}
