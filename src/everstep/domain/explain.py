@@ -174,7 +174,8 @@ def _ended(state: TaskState, _opened: Opened) -> Standing:
     since = state.ended_at or state.updated_at
     if state.error is not None:
         return Standing(doing=f"failed: {state.error.failure.message}", since=since)
-    issues = f" with {len(state.issues)} issues" if state.issues else ""
+    count = len(state.issues)
+    issues = f" with {count} issue{'s' if count > 1 else ''}" if count else ""
     return Standing(doing=f"{state.status.value}{issues}", since=since)
 
 
@@ -266,9 +267,10 @@ def _next(state: TaskState) -> str:
 
 
 def _comes(state: TaskState, spec: StepSpec) -> bool:
-    """Whether its call is still to come; one in flight is what is being done."""
+    """Whether its call is still to come; one in flight is what is being done, unless its worker is gone."""
     step = state.steps[StepPath(spec.id)]
-    return not step.ended and not step.in_flight and not step.items_open and step.wait is None
+    under_way = step.in_flight or bool(step.items_open)
+    return not step.ended and step.wait is None and (not under_way or state.status is TaskStatus.STALLED)
 
 
 def _tool(spec: StepSpec) -> str:

@@ -40,9 +40,10 @@ class Builder:
 
     def refuse(self, code: str, message: str, spot: Spot, **more: Any) -> None:  # noqa: ANN401 -- fields of a Problem
         """Note a problem of the text itself."""
-        if len(self.problems) < PROBLEMS_MAX:
-            problem = Problem(code=f"plan.{code}", message=message, path="", **more)
-            self.problems.append(self.source.placed(problem, spot))
+        problem = Problem(code=f"plan.{code}", message=message, path="", **more)
+        self.problems.append(self.source.placed(problem, spot))
+        if len(self.problems) == PROBLEMS_MAX:
+            raise StopReadingError
 
     def stop(self, code: str, message: str, spot: Spot, **more: Any) -> NoReturn:  # noqa: ANN401 -- fields of a Problem
         """Note a problem that ends the reading."""

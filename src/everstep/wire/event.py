@@ -23,7 +23,6 @@ from everstep.wire import event_of_step as step
 from everstep.wire import event_of_task as task
 from everstep.wire import payload
 from everstep.wire import plan as wire_plan
-from everstep.wire.pause import PauseData
 from everstep.wire.times import from_text, to_text
 from everstep.wire.values import canonical
 
@@ -271,7 +270,6 @@ def _ended(means: type[step.Ended]) -> Callable[[Raw], step.Ended]:
     return lambda raw: decode_shape(raw).body(means)
 
 
-_opened: Final = Decoder(PauseData).decode
 _created: Final = Decoder(task.TaskCreated).decode
 
 _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
@@ -296,7 +294,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.StepRetryScheduled.TYPE: _spelled(step.StepRetryScheduled),
     e.StepFailed.TYPE: _spelled(step.StepFailed),
     e.StepSkipped.TYPE: _as_named(e.StepSkipped),
-    e.PauseOpened.TYPE: lambda raw: step.pause_opened(_opened(raw)),
+    e.PauseOpened.TYPE: step.pause_opened,
     e.PauseAnswered.TYPE: _spelled(step.PauseAnswered),
     e.PauseWithdrawn.TYPE: _as_named(e.PauseWithdrawn),
 }

@@ -5,14 +5,14 @@ The order of the fields is their order on the wire. What this version does not k
 
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from everstep.domain import events as e
 from everstep.domain.failure import EffectState
 from everstep.domain.ids import Epoch, Instant, PauseId, StepPath, TaskId, WorkerId
 from everstep.domain.plan import Effect
 from everstep.wire.failure import Error, Retry, read_error, write_error
-from everstep.wire.pause import PauseData, read_pause, write_pause
+from everstep.wire.pause import PauseData, decode_pause, write_pause
 from everstep.wire.payload import Payload, maybe_read, maybe_write, read, write
 from everstep.wire.times import maybe_instant, maybe_text
 
@@ -204,9 +204,9 @@ def pause_opened_of(body: e.PauseOpened, task: TaskId, at: Instant) -> PauseData
     return write_pause(body.pause, task, at)
 
 
-def pause_opened(data: PauseData) -> e.PauseOpened:
+def pause_opened(raw: Raw) -> e.PauseOpened:
     """The event again."""
-    return e.PauseOpened(pause=read_pause(data))
+    return e.PauseOpened(pause=decode_pause(raw))
 
 
 class PauseAnswered(Struct):

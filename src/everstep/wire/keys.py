@@ -4,6 +4,7 @@ come from these rows (plan-and-python, sections 3 and 4). Order matters: it is t
 
 from typing import Final
 
+from everstep.domain.check_names import STEPS_MAX
 from everstep.domain.ids import Millis
 from everstep.domain.plan import (
     ApproveSpec,
@@ -302,7 +303,7 @@ _STEP_ROWS: Final = (
     Key(name="limits", kind=STEP_LIMITS, field="limits", doc="bounds of one attempt"),
 )
 STEP: Final = Table(keys=_STEP_ROWS, make=_make_step, synonyms=STEP_KEYS, stand_in=_readable_step)
-_STEPS: Final = ListOf(item=STEP, label="step")
+_STEPS: Final = ListOf(item=STEP, label="step", most=STEPS_MAX)
 
 _DEFAULTS: Final = Table(
     keys=(

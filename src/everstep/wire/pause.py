@@ -5,7 +5,7 @@ Every answer is listed with the request that gives it, so a door or a client nee
 
 from typing import Any, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.json import Decoder, Encoder
 
 from everstep.domain import pauses as p
@@ -190,7 +190,7 @@ def encode_pause(pause: Pause, task: TaskId, opened_at: Instant) -> bytes:
     return _encode(write_pause(pause, task, opened_at))
 
 
-def decode_pause(encoded: str | bytes) -> Pause:
+def decode_pause(encoded: str | bytes | Raw) -> Pause:
     """The question again."""
     return read_pause(_decode(encoded))
 

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from typing import Final
 
 BLOCK_SIGNS: Final = ("|", ">")
+_QUOTES: Final = ('"', "'")
+_CHANGING: Final = ("\\", "''", "\n", "\r")
+"""Without these, every character stands for itself."""
 _FOLD: Final = re.compile(r"[ \t]*(?:\r\n|\r|\n)(?:[ \t]*(?:\r\n|\r|\n))*[ \t]*")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _ESCAPE: Final = re.compile(
@@ -15,6 +18,9 @@ _ESCAPE: Final = re.compile(
 
 def offsets_in(raw: str, span: tuple[int, int]) -> tuple[int, int]:
     """The characters `span` of a text, as offsets in its spelling `raw`."""
+    if not any(sign in raw for sign in _CHANGING):
+        quoted = int(raw[:1] in _QUOTES)
+        return span[0] + quoted, span[1] + quoted
     first = last = len(raw)
     for number, (start, end) in enumerate(_characters(raw)):
         if number == span[0]:
@@ -41,7 +47,7 @@ def binding_in_block(raw: str, text: str, offset: int) -> int:
 
 def _characters(raw: str) -> Iterator[tuple[int, int]]:
     """Begin and end in the spelling for each character of the text."""
-    quote = raw[:1] if raw[:1] in ('"', "'") else ""
+    quote = raw[:1] if raw[:1] in _QUOTES else ""
     at = len(quote)
     stop = len(raw) - len(quote)
     while at < stop:

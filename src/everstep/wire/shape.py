@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from everstep.domain.ids import Millis
 from everstep.domain.pointer import child
-from everstep.domain.problem import Problem
+from everstep.domain.problem import PROBLEMS_MAX, Problem
 from everstep.domain.quantities import DURATION_MS_MAX, format_duration, format_size, parse_duration, parse_size
 from everstep.domain.record import record
 from everstep.domain.suggest import suggest
@@ -65,7 +65,8 @@ class Place:
 
     def refuse(self, code: str, message: str, **more: Datum) -> Refused:
         """Note a problem here; `more` are optional fields of it."""
-        self.notes.append(Problem(code=f"plan.{code}", message=message, path=self.pointer, **more))
+        if len(self.notes) < PROBLEMS_MAX:
+            self.notes.append(Problem(code=f"plan.{code}", message=message, path=self.pointer, **more))
         return REFUSED
 
     def wrong(self, wanted: str, value: JsonValue) -> Refused:

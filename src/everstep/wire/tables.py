@@ -19,10 +19,13 @@ class ListOf:
     item: Kind
     label: str | None = None
     """What an item is called; else by its place."""
+    most: int | None = None
 
     def read(self, value: JsonValue, place: Place) -> tuple[Datum, ...] | Refused:
         if not isinstance(value, list):
             return place.wrong("a list", value)
+        if self.most is not None and len(value) > self.most:
+            return place.refuse("too_large", f"{len(value)} {self.label}s, the limit is {self.most}")
         items = tuple(
             [self.item.read(item, place.at(at, self._name(item, at, place))) for at, item in enumerate(value)]
         )
