@@ -17,8 +17,8 @@ from everstep.adapters.stores.sqlite import lock as locks
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Conflict, EngineClosed, StoreError, StoreLocked, StoreRefused
-from everstep.domain.ids import Instant, Seq
-from everstep.domain.states import TaskStatus
+from everstep.domain.ids import Instant
+from everstep.ports.store import TaskFilter
 from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE, TWO
@@ -35,6 +35,23 @@ sys.stdin.read()
 """
 
 
+def hold(path: Path, pid: str = "") -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", HOLD, str(path), pid]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def around(path: Path) -> Path:
+    """The same file by another name."""
+    return Path(os.path.relpath(path))
+
+
 def snapshot(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".lock"}
 
@@ -45,7 +62,7 @@ async def test_a_second_engine_is_refused_and_touches_nothing(tmp_path: Path) ->
         task = await on.created()
         before = snapshot(tmp_path)
         began = time.monotonic()
-        for other in (path, Path(os.path.relpath(path))):
+        for other in (path, around(path)):
             with pytest.raises(StoreLocked) as refused:
                 await SqliteStore(other, clock=VirtualClock()).open(f.worker())
             assert str(os.getpid()) in refused.value.message
@@ -57,9 +74,9 @@ async def test_a_second_engine_is_refused_and_touches_nothing(tmp_path: Path) ->
         assert time.monotonic() - began < 3
         link.unlink()
         assert snapshot(tmp_path) == before
-        assert await on.load(task)
+        assert (await on.load(task)).id == task
     async with opened(path) as on:
-        assert await on.load(task)
+        assert (await on.load(task)).id == task
 
 
 async def test_the_lock_tells_who_holds_it(tmp_path: Path) -> None:
@@ -76,11 +93,7 @@ async def test_the_lock_tells_who_holds_it(tmp_path: Path) -> None:
 
 async def test_a_killed_holder_is_followed_at_once(tmp_path: Path) -> None:
     path = tmp_path / "everstep.db"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path), ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
+    holder = hold(path)
     with pytest.raises(StoreLocked, match="everstep run brief"):
         await SqliteStore(path, clock=VirtualClock()).open(f.worker())
     holder.kill()
@@ -92,11 +105,7 @@ async def test_a_killed_holder_is_followed_at_once(tmp_path: Path) -> None:
 async def test_a_lock_without_a_living_owner_is_waited_for_a_moment(tmp_path: Path) -> None:
     """The holder says a pid that is gone (a child kept the lock): refused only after the time dying may take."""
     path = tmp_path / "everstep.db"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path), "999999999"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
+    holder = hold(path, pid="999999999")
     opening = asyncio.create_task(SqliteStore(path, clock=VirtualClock()).open(f.worker()))
     with pytest.raises(StoreLocked):
         await opening
@@ -120,7 +129,8 @@ def test_network_file_systems_are_refused(tmp_path: Path, magic: int, name: str)
     with pytest.raises(StoreRefused, match=name):
         locks.resolve(tmp_path / "x" / "everstep.db", allow_fuse=False, magic=lambda _: magic)
     if name == "FUSE":
-        assert locks.resolve(tmp_path / "everstep.db", allow_fuse=True, magic=lambda _: magic)
+        path = locks.resolve(tmp_path / "everstep.db", allow_fuse=True, magic=lambda _: magic)
+        assert path == tmp_path / "everstep.db"
 
 
 def test_this_file_system_tells_what_it_is(tmp_path: Path) -> None:
@@ -150,13 +160,13 @@ async def test_foreign_files_are_left_untouched(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE t (x)")
     connection.close()
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = contents(tmp_path)
     for name in before:
         with pytest.raises(StoreRefused, match="untouched"):
             await SqliteStore(tmp_path / name, clock=VirtualClock()).open(f.worker())
     with pytest.raises(StoreRefused):
         await SqliteStore(tmp_path, clock=VirtualClock()).open(f.worker())
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert contents(tmp_path) == before
 
 
 async def test_a_migration_that_was_changed_is_refused(tmp_path: Path) -> None:
@@ -200,6 +210,16 @@ async def test_the_file_says_whose_it_is_and_any_sqlite_reads_it(tmp_path: Path)
         connection.close()
 
 
+class WatchedClock(VirtualClock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asleep = asyncio.Event()
+
+    async def sleep_until(self, at: Instant) -> None:
+        self.asleep.set()
+        await super().sleep_until(at)
+
+
 async def test_a_lock_that_moved_waits_for_the_last_beat(tmp_path: Path) -> None:
     """The same database through another lock file: nobody knows whether its holder is dead, until it is silent."""
     path = tmp_path / "everstep.db"
@@ -208,11 +228,10 @@ async def test_a_lock_that_moved_waits_for_the_last_beat(tmp_path: Path) -> None
     with raw(path) as connection:
         connection.execute("UPDATE workers SET released_at = NULL, heartbeat_at = ?", (f.later(0),))
         connection.execute("UPDATE meta SET value = '0:0' WHERE key = 'lock'")
-    clock = VirtualClock()
+    clock = WatchedClock()
     store = SqliteStore(path, clock=clock)
     opening = asyncio.create_task(store.open(f.worker()))
-    while not clock._timers:
-        await asyncio.sleep(0.01)
+    await clock.asleep.wait()
     assert not opening.done()
     await clock.advance("31s")
     await opening
@@ -234,6 +253,7 @@ def in_child(store: SqliteStore, queue: "multiprocessing.SimpleQueue[str]") -> N
     asyncio.run(ask())
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 async def test_a_store_does_not_cross_a_fork(tmp_path: Path) -> None:
     path = tmp_path / "everstep.db"
     async with opened(path) as on:
@@ -241,20 +261,14 @@ async def test_a_store_does_not_cross_a_fork(tmp_path: Path) -> None:
         context = multiprocessing.get_context("fork")
         queue = context.SimpleQueue()
         child = context.Process(target=in_child, args=(on.store, queue))
-        with pytest.warns(DeprecationWarning) if sys.version_info >= (3, 12) else _nothing():
-            child.start()
+        child.start()
         await asyncio.to_thread(child.join, 30)
         assert [queue.get() for _ in range(3)] == ["refused"] * 3
         assert child.exitcode == 0
         with pytest.raises(StoreLocked):
             await SqliteStore(path, clock=VirtualClock()).open(f.worker())
         done(await on.commit(f.step_commit(await on.held(), f.note("still here"))))
-        assert await on.load(task)
-
-
-class _nothing:  # noqa: N801 -- a context that does nothing
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
+        assert (await on.load(task)).id == task
 
 
 async def test_a_copy_is_whole_and_says_that_it_is_one(tmp_path: Path) -> None:
@@ -286,7 +300,7 @@ DAMAGE = {
     "events belong to no task": "UPDATE events SET task = 99 WHERE seq = 3",
     "the columns differ": "UPDATE events SET step = 'other' WHERE seq = 3",
     "seq 3: not an event": "UPDATE events SET body = '{}' WHERE seq = 3",
-    "cannot become": "UPDATE events SET body = replace(body, 'task.started', 'task.cancelled') WHERE seq = 2",
+    "epoch 0 follows 0": "UPDATE events SET body = replace(body, '\"epoch\":1', '\"epoch\":0') WHERE seq = 2",
     "open pauses are": "UPDATE pauses SET status = 'answered'",
 }
 
@@ -315,11 +329,9 @@ async def test_unknown_words_are_refused_on_reading(tmp_path: Path) -> None:
         with raw(path) as connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
             connection.execute("UPDATE tasks SET status = 'dreaming'")
-            connection.execute(
-                "UPDATE events SET body = replace(body, 'queued', 'dreaming') WHERE type = 'task.started'"
-            )
+            connection.execute("UPDATE events SET body = replace(body, 'queued', 'dreaming') WHERE seq = 2")
         with pytest.raises(StoreRefused, match="dreaming"):
-            await on.store.list_tasks(f.TaskFilter())
+            await on.store.list_tasks(TaskFilter())
         with pytest.raises(StoreError, match="dreaming"):
             await on.load(held.id)
         seen = await on.load(free)
@@ -350,6 +362,3 @@ async def test_the_dead_of_long_ago_are_forgotten(tmp_path: Path) -> None:
         async with opened(path, worker=f.worker(at=Instant(f.NOW + day * 86_400_000))):
             pass
     assert len(rows(path, "SELECT id FROM workers")) == 1
-    assert rows(path, "SELECT count(*) FROM events") == [(0,)]
-    assert TaskStatus.QUEUED
-    assert Seq(0) == 0

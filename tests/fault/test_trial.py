@@ -64,10 +64,11 @@ def test_it_kills_and_starts_again_until_the_end(tmp_path: Path) -> None:
     assert puppet.environs == [{}, {}, {}]
 
 
-def test_failpoints_are_armed_for_the_first_life_only(tmp_path: Path) -> None:
-    report, puppet = carried(tmp_path, Plot(failpoints="a.b.before=sigkill"), "kill -9 $$", "touch done")
-    assert [life.end for life in report.lives] == ["killed", "ended"]
-    assert puppet.environs == [{"EVERSTEP_FAILPOINTS": "a.b.before=sigkill"}, {}]
+def test_failpoints_are_armed_life_by_life(tmp_path: Path) -> None:
+    plot = Plot(failpoints=("a.b.before=sigkill", "c.d.after=exit"))
+    report, puppet = carried(tmp_path, plot, "kill -9 $$", "exit 86", "touch done")
+    assert [life.end for life in report.lives] == ["killed", "killed", "ended"]
+    assert [environ.get("EVERSTEP_FAILPOINTS") for environ in puppet.environs] == [*plot.failpoints, None]
 
 
 def test_grandchildren_die_with_their_group(tmp_path: Path) -> None:

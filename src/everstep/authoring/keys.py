@@ -54,13 +54,14 @@ class Speller:
             return binding(named(value).text)
         if isinstance(value, Template):
             return str(value)
-        if isinstance(value, str) and type(dump(value)) is str:
-            return self._markers.template(str(dump(value)))
         if isinstance(value, Mapping):
             return {self._name(where, key): self.bound(where, item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.bound(where, item) for item in value]
-        return _plain(where, value)
+        plain = _plain(where, value)
+        if isinstance(plain, dict | list):
+            return self.bound(where, plain)
+        return self._markers.template(plain) if isinstance(plain, str) else plain
 
     def written(self, where: str, value: object) -> JsonValue:
         """A value that a plan must write out."""

@@ -120,11 +120,15 @@ def named(ref: Ref) -> Named:
 
 def expression(text: str, markers: Markers) -> Ref:
     """An expression written out; ValueError if it is none."""
-    parts = parse_text(f"${{{text}}}")
-    is_bad = isinstance(parts, BadExpression)
-    if is_bad or len(parts) != 1:
-        raise ValueError(f"'{text}' is not one expression{f': {parts.message}' if is_bad else ''}")
-    return Ref(text.strip(), markers, Binds.PATH if isinstance(parts[0], Path) else Binds.OR)
+    match parse_text(f"${{{text}}}"):
+        case (Path(),):
+            return Ref(text.strip(), markers)
+        case (found,) if not isinstance(found, str):
+            return Ref(text.strip(), markers, Binds.OR)
+        case BadExpression(message=message):
+            raise ValueError(f"'{text}': {message}")
+        case _:
+            raise ValueError(f"'{text}' is not one expression")
 
 
 def _part(key: object) -> str:

@@ -100,7 +100,7 @@ def _plain(value: object, depth: int) -> JsonValue:
         return value
     if isinstance(value, int) and abs(value) <= INTEGER_MAX:
         return int(value)
-    if isinstance(value, float) and isfinite(value):
+    if isinstance(value, float) and isfinite(value) and (abs(value) <= INTEGER_MAX or not value.is_integer()):
         return float(value)
     if depth and isinstance(value, dict):
         some = list(value.items())[:DETAILS_ITEMS_MAX]

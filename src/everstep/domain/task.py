@@ -208,6 +208,8 @@ class NewTask:
     at: Instant
     actor: Actor
     created: Draft
+    first: "StepCommit | None" = None
+    """Claim it in the same transaction, and begin: whoever creates a task and has a place for it need not wait."""
 
 
 @record

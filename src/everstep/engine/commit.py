@@ -5,10 +5,18 @@ from typing import Final
 
 from everstep.domain.decide import Ended, decide
 from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
-from everstep.domain.events import AttemptStarted, Draft, StepCompleted, StepStarted, StepWaiting, TaskCompleted
+from everstep.domain.events import (
+    AttemptStarted,
+    Draft,
+    StepCompleted,
+    StepStarted,
+    StepWaiting,
+    TaskCompleted,
+    TaskStarted,
+)
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
-from everstep.domain.ids import Digest, Instant, StepPath
+from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath
 from everstep.domain.outcome import Failed
 from everstep.domain.states import HELD
 from everstep.domain.task import Intent, Lease, StepCommit, TaskState, row_of
@@ -70,7 +78,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             ended = [*ended, *(Ended(path=path, outcome=_NEVER_CALLED, retry=kit.limits.retry) for path in forgotten)]
             continue
         if isinstance(result, Committed):
-            return _granted(held, result, at)
+            return granted(held, result, at)
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
         await reload(held, kit)
@@ -98,28 +106,21 @@ async def _wait_for_store(held: HeldTask, kit: Kit) -> None:
             continue
 
 
-async def _commit(held: HeldTask, drafts: list[Draft], lap: Lap, kit: Kit) -> Committed | Stale:
-    state = held.state
-    payloads = _payloads(drafts, lap)
-    if payloads:
-        await kit.store.put_payloads(payloads)
-    unit = StepCommit(
-        lease=held.lease,
-        last_seq=state.seq,
-        generation=state.generation,
-        at=lap.at,
-        drafts=tuple(drafts),
-        proposals=tuple(lap.proposals),
-        row=row_of(state, lap.proposed),
-        release=state.status not in HELD,
-    )
-    (result,) = await kit.store.commit_steps((unit,))
-    if isinstance(result, Committed):
-        kit.feed.publish(result.events)
-    return result
+def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepCommit] | None:
+    """The claim and first commit of a task that is being created; None if it has to be claimed like any other."""
+    lease = Lease(task=state.id, epoch=Epoch(1), worker=kit.worker)
+    started = TaskStarted(from_status=state.status, worker=lease.worker, epoch=lease.epoch)
+    apply(state, started, None, at)
+    state.seq = Seq(state.seq + 1)
+    held = HeldTask(lease, state)
+    lap, drafts = _decide(held, (), at, kit)
+    if lap.needs or _payloads(drafts, lap):
+        return None
+    return held, _unit(held, drafts, lap)
 
 
-def _granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
+def granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
+    """What the store granted, applied to the state we hold."""
     for intent in done.intents:
         body = AttemptStarted(
             attempt=intent.attempt,
@@ -134,6 +135,30 @@ def _granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
         apply(held.state, body, intent.step, at)
     held.state.seq = done.last_seq
     return done.intents
+
+
+async def _commit(held: HeldTask, drafts: list[Draft], lap: Lap, kit: Kit) -> Committed | Stale:
+    payloads = _payloads(drafts, lap)
+    if payloads:
+        await kit.store.put_payloads(payloads)
+    (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))
+    if isinstance(result, Committed):
+        kit.feed.publish(result.events)
+    return result
+
+
+def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
+    state = held.state
+    return StepCommit(
+        lease=held.lease,
+        last_seq=state.seq,
+        generation=state.generation,
+        at=lap.at,
+        drafts=tuple(drafts),
+        proposals=tuple(lap.proposals),
+        row=row_of(state, lap.proposed),
+        release=state.status not in HELD,
+    )
 
 
 async def reload(held: HeldTask, kit: Kit) -> None:

@@ -10,7 +10,7 @@ from everstep.domain.errors import LeaseLost, StoreError
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.states import HELD
-from everstep.domain.task import Lease, TaskState
+from everstep.domain.task import Intent, Lease, TaskState
 from everstep.engine.commit import HeldTask
 from everstep.engine.kit import Kit
 from everstep.engine.recover import SUSPECT, hand_back, missing_tools
@@ -36,10 +36,29 @@ class Loop:
         self._next_due: Instant | None = None
         self._wake = asyncio.Event()
         self._nudged: set[TaskId] = set()
+        self._adopting: dict[TaskId, bool] = {}
+        """Tasks that are being created with a place here; true once somebody has sent a command."""
+        self._open = False
         self._errands: set[asyncio.Task[None]] = set()
+
+    def place_for(self, task: TaskId) -> bool:
+        """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
+        free = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
+        if not self._open or self._more or free <= 0 or self._kit.closing:
+            return False
+        self._adopting[task] = False
+        return True
+
+    def adopt(self, held: HeldTask, intents: Sequence[Intent]) -> None:
+        """Walk on with a task that began in the transaction that created it."""
+        told = self._adopting.pop(held.lease.task)
+        self._walk(held, intents)
+        if told:
+            self._walks[held.lease.task].tell()
 
     def take(self, state: TaskState) -> None:
         """A task that was created here a moment ago: its state need not be read again."""
+        self._adopting.pop(state.id, None)
         if self._only is not None:
             self._only.add(state.id)
         if len(self._fresh) >= FRESH_MAX:
@@ -49,7 +68,7 @@ class Loop:
 
     def carries(self, task: TaskId) -> bool:
         """Whether this task is here, or will be claimed in a moment: its end is still to come."""
-        return task in self._walks or task in self._fresh
+        return task in self._walks or task in self._fresh or task in self._adopting
 
     def carry_too(self, task: TaskId) -> None:
         """A foreground engine carries only its own tasks; this one is now one of them."""
@@ -68,6 +87,9 @@ class Loop:
             self._errands.add(errand)
             errand.add_done_callback(self._errands.discard)
             return
+        if task is not None and task in self._adopting:
+            self._adopting[task] = True
+            return
         if task is not None:
             self._nudged.add(task)
         self._more = True
@@ -75,6 +97,7 @@ class Loop:
 
     async def carry(self) -> None:
         """Until stopped."""
+        self._open = True
         while not self._kit.closing:
             self._wake.clear()
             try:
@@ -127,7 +150,7 @@ class Loop:
             timer.cancel()
 
     async def _claim(self) -> None:
-        room = self._kit.limits.tasks - len(self._walks)
+        room = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
         if room <= 0 or not self._more or self._kit.closing:
             return
         self._more = False
@@ -190,9 +213,9 @@ class Loop:
             states.update((state.id, state) for state in read if state is not None)
         return states
 
-    def _walk(self, held: HeldTask) -> None:
+    def _walk(self, held: HeldTask, intents: Sequence[Intent] | None = None) -> None:
         task = held.lease.task
-        walk = Walk(held, self._kit)
+        walk = Walk(held, self._kit, intents)
         self._walks[task] = walk
         self._carriers[task] = asyncio.create_task(self._carry(held, walk))
         if task in self._nudged:

@@ -1,6 +1,7 @@
 """A plan on its way in: its problems, or a durable queued task."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
@@ -9,9 +10,11 @@ from everstep.domain.fold import fold
 from everstep.domain.ids import KEY, Digest, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
-from everstep.domain.task import NewTask, TaskState
+from everstep.domain.task import Intent, NewTask, TaskState
 from everstep.domain.values import JsonObject
+from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
+from everstep.engine.recover import missing_tools
 from everstep.ports.store import KeyTaken
 
 
@@ -39,6 +42,15 @@ class Submitted:
 
     task: TaskId
     state: TaskState | None
+    begun: "Begun | None" = None
+
+
+@record
+class Begun:
+    """The task is under way already: claimed and begun in the transaction that created it."""
+
+    held: HeldTask
+    intents: Sequence[Intent]
 
 
 class _Inputs:
@@ -55,17 +67,24 @@ class _Inputs:
         """No step has begun."""
 
 
-async def submit(request: Request, kit: Kit) -> Submitted:
-    """Make the request durable. The same owner, key, plan and inputs give the same task."""
+async def submit(request: Request, kit: Kit, place: Callable[[TaskId], bool]) -> Submitted:
+    """Make the request durable. The same owner, key, plan and inputs give the same task.
+
+    If there is a `place` for it here and now, it begins in the same transaction.
+    """
     if request.key is not None and not KEY.fullmatch(request.key):
         raise Validation(
             f"'{request.key}' is no task key", what_to_do="use 1 to 128 letters, digits, '.', '_', '-'; not t_… or mt_…"
         )
     new, created = _new_task(request, kit)
     inputs = created.inputs
+    begun = None
     if inputs.by_reference and inputs.raw is not None:
         await kit.store.put_payloads([(inputs.digest, inputs.raw)])
-    (result,) = await kit.store.create_tasks((new,))
+    elif place(new.id):
+        state = _queued(new, created, request.owner)
+        begun = None if missing_tools(state, kit) else begin_here(state, kit, new.at)
+    (result,) = await kit.store.create_tasks((new if begun is None else replace(new, first=begun[1]),))
     if isinstance(result, KeyTaken):
         raise Conflict(
             f"the key '{request.key}' belongs to task {result.task} of another plan or other inputs",
@@ -76,8 +95,16 @@ async def submit(request: Request, kit: Kit) -> Submitted:
     if not result.new:
         return Submitted(task=result.task, state=None)
     kit.feed.publish(result.events)
+    if begun is None or result.committed is None:
+        return Submitted(task=new.id, state=_queued(new, created, request.owner))
+    held = begun[0]
+    intents = granted(held, result.committed, new.at)
+    return Submitted(task=new.id, state=held.state, begun=Begun(held=held, intents=intents))
+
+
+def _queued(new: NewTask, created: TaskCreated, owner: str) -> TaskState:
     recorded = Recorded(task=new.id, seq=Seq(1), at=new.at, generation=1, actor=new.actor, step=None, body=created)
-    return Submitted(task=new.id, state=fold(None, request.owner, recorded))
+    return fold(None, owner, recorded)
 
 
 def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:

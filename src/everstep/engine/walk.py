@@ -33,8 +33,9 @@ _CANCELLED = Failure(
 class Walk:
     """A held task and its calls in flight. Lives on the engine's loop."""
 
-    def __init__(self, held: HeldTask, kit: Kit) -> None:
+    def __init__(self, held: HeldTask, kit: Kit, intents: Sequence[Intent] | None = None) -> None:
         self._held = held
+        self._first = intents
         self._kit = kit
         self._calls: dict[StepPath, asyncio.Task[Outcome]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
@@ -58,14 +59,17 @@ class Walk:
 
     async def walk(self) -> None:
         """Carry the task until it ends, pauses or only waits."""
-        ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
+        intents = self._first
+        if intents is None:
+            ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
+            intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
-            self._start(await settle(self._held, ended, self._calls, self._kit))
+            self._start(intents)
             if not self._calls and not self._ended and not self._told:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
                 await self._end_calls()
-            ended = await self._next()
+            intents = await settle(self._held, await self._next(), self._calls, self._kit)
 
     async def stop(self, grace_s: float) -> None:
         """Planned stop: let calls end for a while; the rest is left to recovery and the effect rule."""

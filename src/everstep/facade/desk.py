@@ -98,10 +98,14 @@ class Desk:
                 pause_after=wish.pause_after,
             ),
             self._kit,
+            self._runtime.loop.place_for,
         )
         if done.state is None:
             return await control.load(done.task, who.owner, self._kit)
-        self._runtime.loop.take(done.state)
+        if done.begun is not None:
+            self._runtime.loop.adopt(done.begun.held, done.begun.intents)
+        else:
+            self._runtime.loop.take(done.state)
         return done.state
 
     def _accept(self, wish: Wish) -> None:

@@ -155,9 +155,7 @@ class Engine:
         """A task by id, key, or unique beginning of its id."""
         return self._task(await self.desk.get(id, self._who))
 
-    async def list(
-        self, *, status: str | None = None, plan: str | None = None, limit: int = 50
-    ) -> Sequence[Task]:
+    async def list(self, *, status: str | None = None, plan: str | None = None, limit: int = 50) -> Sequence[Task]:
         """Tasks of this owner, newest first."""
         statuses = None if status is None else frozenset(TaskStatus(word) for word in status.split(","))
         which = TaskFilter(owner=self._who.owner, statuses=statuses, plan_name=plan, limit=limit)

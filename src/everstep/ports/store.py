@@ -33,11 +33,15 @@ class Journaled:
 
 @record
 class Created:
-    """The task is durable; `new` is false when the same key, plan and inputs made it before."""
+    """The task is durable; `new` is false when the same key, plan and inputs made it before.
+
+    `events` are all that were written; `committed` answers the first commit that came with a new task.
+    """
 
     task: TaskId
     new: bool
     events: tuple[Journaled, ...] = ()
+    committed: "Committed | None" = None
 
 
 @record

@@ -135,12 +135,12 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One moment per life, as long as there are any; failpoints are armed for the first life alone."""
+    """One moment, or one set of failpoints, per life; when there are no more, it is left alone."""
 
     moments: tuple[Moment, ...] = ()
     startup_s: float = 0.0
     work_s: float = 0.0
-    failpoints: str = ""
+    failpoints: tuple[str, ...] = ()
 
 
 def random_plot(clean: Report, seed: int, kills: int) -> Plot:
@@ -156,10 +156,10 @@ def trial(folder: Path, workload: Workload, plot: Plot, subject: Subject | None 
     subject.prepare(folder, workload)
     world = World(folder / "effects.jsonl", workload)
     report = Report()
-    moments = iter(plot.moments)
-    armed = {"EVERSTEP_FAILPOINTS": plot.failpoints} if plot.failpoints else {}
+    moments, failpoints = iter(plot.moments), iter(plot.failpoints)
     while report.account is None:
-        start = partial(subject.start, {} if report.lives else armed)
+        armed = next(failpoints, None)
+        start = partial(subject.start, {} if armed is None else {"EVERSTEP_FAILPOINTS": armed})
         life = _live(start, plot, next(moments, None), world)
         report.lives.append(life)
         report.account = subject.account()

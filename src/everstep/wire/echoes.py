@@ -15,19 +15,21 @@ _STEP: Final = re.compile(r"/(?:steps|finally)/[0-9]+")
 _STEP_NAMES: Final = re.compile(r"/steps|/finally|.*/bind")
 _INCOMPLETE: Final = frozenset({"plan.unknown_key", "plan.missing_key"})
 _MISSING_KEYS: Final = frozenset({"/name", "/steps"})
+"""What the plan itself may lack."""
 
 
 def without_echoes(found: Iterable[Problem], shape: tuple[Problem, ...], draft: PlanSpec) -> tuple[Problem, ...]:
     """What was found in a refused plan, less what its shape already explains. Warnings wait until it is right."""
     silent = _silent(shape, draft)
     refused = tuple(problem.path for problem in shape if problem.path)
+    missing = _MISSING_KEYS if len(refused) < len(shape) else frozenset()
     unclear = {_step(problem.path) for problem in shape if problem.code in _INCOMPLETE}
     return tuple(
         problem
         for problem in found
         if problem.severity is Severity.ERROR
         and problem.code not in silent
-        and problem.path not in _MISSING_KEYS
+        and problem.path not in missing
         and not any(problem.path == path or problem.path.startswith(f"{path}/") for path in refused)
         and not (problem.code == "plan.missing_argument" and _step(problem.path) in unclear)
     )

@@ -49,6 +49,7 @@ TIMEOUT_MS_MAX: Final = Millis(86_400_000)
 INPUT_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "secret")
 RETRY_ONLY: Final = ("timeout", "network", "rate_limited", "server_error", "crash")
 
+_NAMES: Final = ListOf(item=Word())
 _CONDITION: Final = Bound(type=bool, wanted="true, false or ${…}", schema_type="boolean")
 _LIST: Final = Bound(type=list, wanted="a list or ${…}", schema_type="array")
 _ON_ERROR: Final = OneOf(options=tuple(OnError), make=OnError, synonyms=ON_ERROR)
@@ -99,17 +100,29 @@ _TASK_LIMITS: Final = (
 STEP_LIMITS: Final = Table(keys=_ATTEMPT_LIMITS, make=lambda fields, _: LimitsSpec(**fields) if fields else None)
 PLAN_LIMITS: Final = Table(keys=_TASK_LIMITS, make=lambda fields, _: LimitsSpec(**fields))
 
+
+@record
+class TrueOrList:
+    """`true`, or some names."""
+
+    def read(self, value: JsonValue, place: Place) -> tuple[str, ...] | bool | Refused:
+        if value is True:
+            return True
+        return place.wrong("true or a list", value) if value is False else _NAMES.read(value, place)
+
+    def write(self, value: tuple[str, ...] | bool) -> JsonValue:  # noqa: FBT001 -- the plan's own
+        return True if value is True else _NAMES.write(value or ())
+
+    def schema(self) -> JsonObject:
+        return {"anyOf": [{"const": True}, _NAMES.schema()]}
+
+
 _APPROVE_KEYS: Final = (
     Key(name="title", kind=Text(), field="title", required=True, doc="the question"),
     Key(name="show", kind=Anything(), field="show", doc="values to show; the arguments if left out"),
     Key(
         name="edit",
-        kind=Short(
-            full=ListOf(item=Word()),
-            types=(bool,),
-            expand=lambda value, place: True if value else place.wrong("true or a list", value),
-            short={"const": True},
-        ),
+        kind=TrueOrList(),
         field="edit",
         unset=(),
         doc="arguments the approver may change, or true",
@@ -284,7 +297,7 @@ _STEP_ROWS: Final = (
     Key(name="bind", kind=Word(), field="bind", same_as="id", doc="name of the output in ${…}, instead of the id"),
     *_CALL_KEYS[:2],
     Key(name="title", kind=Text(), field="title", doc="for people; bindings allowed"),
-    Key(name="needs", kind=ListOf(item=Word()), field="needs", doc="wait for exactly these; [] starts at once"),
+    Key(name="needs", kind=_NAMES, field="needs", doc="wait for exactly these; [] starts at once"),
     Key(name="when", kind=_CONDITION, field="when", unset=True, takes_null=True, doc="false skips the step"),
     Key(name="for_each", kind=_LIST, field="for_each", doc="once per item, as ${item} and ${index}"),
     Key(name="parallel", kind=Whole(least=1, most=64), field="parallel", doc="items at the same time"),

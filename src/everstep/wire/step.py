@@ -4,9 +4,10 @@ Every object carries every field; what this version cannot know is null. What th
 `History`; without one, what only a journal tells is null too.
 """
 
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Final
 
-from msgspec import to_builtins
+from msgspec.json import Decoder, Encoder
 
 from everstep.domain.attempts import Attempt, History
 from everstep.domain.decide import spec_of
@@ -21,6 +22,8 @@ from everstep.wire.pause import write_pause
 from everstep.wire.payload import write
 from everstep.wire.times import maybe_text, to_text
 
+_encode: Final = Encoder().encode
+_decode: Final[Callable[[bytes], JsonValue]] = Decoder().decode
 _NOT_MEASURED: Final[JsonObject] = {
     "cpu_s": None,
     "memory_peak_bytes": None,
@@ -36,12 +39,24 @@ _SUGGESTED: Final = frozenset({"retry", "skip", "cancel"})
 """Answers that need nothing more, so that their request does what its label says."""
 
 
+def plain(spelled: object) -> JsonValue:
+    """Whatever msgspec can spell, as plain JSON."""
+    return _decode(_encode(spelled))
+
+
+def plain_object(spelled: object) -> JsonObject:
+    """The same, of something that is an object."""
+    value = plain(spelled)
+    assert isinstance(value, dict)
+    return value
+
+
 def payload_json(sealed: Sealed | None) -> JsonObject | None:
     """A sealed value: itself, or a reference to where it is kept."""
     if sealed is None:
         return None
     if sealed.by_reference:
-        return cast("JsonObject", to_builtins(write(sealed)))
+        return plain_object(write(sealed))
     return {
         "value": sealed.value,
         "digest": sealed.digest,
@@ -159,7 +174,7 @@ def _error(state: TaskState, step: StepState) -> JsonObject | None:
     if pause is not None:
         allowed = write_pause(pause, state.id, state.updated_at).answers
         error["suggestions"] = [
-            {"action": given.answer, "label": given.label, "request": cast("JsonValue", to_builtins(given.request))}
+            {"action": given.answer, "label": given.label, "request": plain(given.request)}
             for given in allowed
             if given.answer in _SUGGESTED
         ]

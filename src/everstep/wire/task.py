@@ -5,9 +5,7 @@ does not keep comes in as `History`.
 """
 
 from collections.abc import Mapping
-from typing import Final, Protocol, cast
-
-from msgspec import to_builtins
+from typing import Final, Protocol
 
 from everstep.domain.attempts import History
 from everstep.domain.events import Actor, PauseAnswered, Recorded
@@ -19,7 +17,7 @@ from everstep.domain.task import TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.wire.failure import error_json, write_issues
 from everstep.wire.pause import write_pause
-from everstep.wire.step import payload_json, step_json, waiting_json
+from everstep.wire.step import payload_json, plain, plain_object, step_json, waiting_json
 from everstep.wire.times import maybe_text, to_text
 
 STEPS_MAX: Final = 500
@@ -86,7 +84,7 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
         "labels": {**state.labels},
         "inputs": _value(state.inputs),
         "outputs": _value(state.outputs),
-        "issues": cast("JsonValue", to_builtins(write_issues(state.issues))),
+        "issues": plain(write_issues(state.issues)),
         "error": None if state.error is None else error_json(state.error, None),
         "progress": {
             "fraction": progress.fraction,
@@ -154,7 +152,7 @@ def pause_json(
     answered: Recorded | None = None,
 ) -> JsonObject:
     """A question, open or not; `answered` is the event that closed it."""
-    written = cast("JsonObject", to_builtins(write_pause(pause, task, opened_at, status)))
+    written = plain_object(write_pause(pause, task, opened_at, status))
     if status is not PauseStatus.OPEN:
         written["answers"] = []
     if answered is not None and isinstance(answered.body, PauseAnswered):

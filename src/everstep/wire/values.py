@@ -66,7 +66,7 @@ def canonical(value: JsonValue, *, bytes_max: int = ARTIFACT_BYTES_MAX) -> bytes
     try:
         weight = _weigh([value], 0, bytes_max)
     except _REFUSALS:
-        raise _why_not(value, bytes_max) from None
+        raise _why_not(value) from None
     if weight & _SIZE > bytes_max:
         raise _too_large(bytes_max)
     raw = _encode(value) if weight < _EXACT else canonical_text(value).encode()
@@ -87,6 +87,8 @@ _EXACT: Final = 1 << 60
 _SIZE: Final = _EXACT - 1
 _HIGHEST: Final = INTEGER_MAX
 _LOWEST: Final = -INTEGER_MAX
+_EXPONENT_FROM: Final = 1e21
+"""Below this a large fraction-less number is spelled as a whole one, and would read back as too large."""
 
 
 class _RefusedError(Exception):
@@ -124,7 +126,7 @@ def _weigh(container: JsonObject | list[JsonValue], depth: int, bytes_max: int) 
                 raise _RefusedError
             weight += _weigh(item, depth + 1, bytes_max)  # type: ignore[arg-type]
             if weight & _SIZE > bytes_max:
-                raise _RefusedError
+                raise _too_large(bytes_max)
         elif kind is float:
             weight += _weigh_fraction(item)  # type: ignore[arg-type]
         elif item is not None and kind is not bool:
@@ -134,15 +136,14 @@ def _weigh(container: JsonObject | list[JsonValue], depth: int, bytes_max: int) 
 
 def _weigh_fraction(number: float) -> int:
     """Fractions of ordinary size are spelled alike by everyone; the others must be written exactly."""
-    if not isfinite(number):
+    if not isfinite(number) or _HIGHEST < abs(number) < _EXPONENT_FROM:
         raise _RefusedError
     return 0 if 1e-4 <= abs(number) < 1e15 and number % 1 else _EXACT
 
 
-def _why_not(value: JsonValue, bytes_max: int) -> NotJson:
-    for pointer, reason in _reasons(value, "", 1):
-        return NotJson(pointer, reason)
-    return _too_large(bytes_max)
+def _why_not(value: JsonValue) -> NotJson:
+    """Where and why the quick walk ended: the first reason, in the same order."""
+    return NotJson(*next(_reasons(value, "", 1)))
 
 
 def _too_large(bytes_max: int) -> NotJson:
@@ -167,15 +168,20 @@ def _reasons(value: object, pointer: str, depth: int) -> Iterator[tuple[str, str
         yield pointer, reason
 
 
+_TOO_LARGE_A_NUMBER: Final = "whole numbers end at 2^53; send larger ones as text"
+
+
 def _scalar_reason(value: object) -> str | None:
     if value is None or type(value) is bool:
         return None
     if type(value) is str:
         return "half a surrogate pair is not a character" if _half_pair(value) else None
     if type(value) is int:
-        return None if abs(value) <= INTEGER_MAX else "whole numbers end at 2^53; send larger ones as text"
+        return None if abs(value) <= INTEGER_MAX else _TOO_LARGE_A_NUMBER
+    if type(value) is float and isfinite(value):
+        return _TOO_LARGE_A_NUMBER if _HIGHEST < abs(value) < _EXPONENT_FROM else None
     if type(value) is float:
-        return None if isfinite(value) else f"{value} is not a JSON number"
+        return f"{value} is not a JSON number"
     return f"a {type(value).__name__} is not a JSON value"
 
 
@@ -209,7 +215,7 @@ def loads_strict(data: bytes | str, *, bytes_max: int = ARTIFACT_BYTES_MAX) -> J
     try:
         _weigh([value], 0, bytes_max)
     except _REFUSALS:
-        raise _why_not(value, bytes_max) from None
+        raise _why_not(value) from None
     if skeleton.count(":") != _count_keys(value):
         raise NotJson("", f"the key {_repeated_key(text)} is given twice in one object")
     return value

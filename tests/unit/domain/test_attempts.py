@@ -43,7 +43,10 @@ def completed(attempt: int | None, summary: str | None = "done") -> e.StepComple
     )
 
 
-def ended(kind: type[e.AttemptFailed], number: int) -> e.AttemptEnded:
+Ended = e.AttemptFailed | e.AttemptTimedOut | e.AttemptKilled | e.AttemptAbandoned
+
+
+def ended(kind: type[Ended], number: int) -> Ended:
     return kind(attempt=number, error=ERROR, effect_state=EffectState.UNKNOWN, called=True, duration_s=0.25)
 
 
@@ -57,7 +60,7 @@ def test_a_success_is_told_by_its_step() -> None:
     assert history.summaries == {A: "done"}
 
 
-ENDS = {
+ENDS: dict[type[Ended], AttemptStatus] = {
     e.AttemptFailed: AttemptStatus.FAILED,
     e.AttemptTimedOut: AttemptStatus.TIMED_OUT,
     e.AttemptKilled: AttemptStatus.KILLED,
@@ -66,7 +69,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("kind", ENDS)
-def test_every_other_end_is_told_by_itself(kind: type[e.AttemptFailed]) -> None:
+def test_every_other_end_is_told_by_itself(kind: type[Ended]) -> None:
     history = history_of(journal((A, started(1)), (A, ended(kind, 1)), (A, started(2))))
     first, second = history.attempts[A]
     assert (first.status, first.error, first.effect_state) == (ENDS[kind], ERROR, EffectState.UNKNOWN)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from everstep.domain.ids import Millis
 from everstep.domain.plan import ApproveSpec, FallbackSpec, RetrySpec
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.wire.normal import digest, from_json, to_json
@@ -116,7 +117,12 @@ def test_the_normal_form_reads_back() -> None:
 def test_facts_of_a_full_plan() -> None:
     first = spec(FULL).steps[0]
     assert first.retry == RetrySpec(
-        times=1, delay_ms=1000, factor=1.5, max_delay_ms=9000, within_ms=3_600_000, only=("crash",)
+        times=1,
+        delay_ms=Millis(1000),
+        factor=1.5,
+        max_delay_ms=Millis(9000),
+        within_ms=Millis(3_600_000),
+        only=("crash",),
     )
     assert first.fallback[1] == FallbackSpec(value=None)
     assert first.undo is not None
@@ -136,15 +142,21 @@ SHAPES: list[tuple[JsonValue, str, str, str, str | None]] = [
     ({"name": "${x}", "steps": [step("a")]}, "binding_not_allowed", "/name", "'name' must be written out", None),
     (plan(step("a"), timeout="1h"), "unknown_key", "/timeout", "'timeout' is not a key here", "limits.wall_time"),
     (plan(step("a"), format=2), "bad_value", "/format", "'format' must be 1 to 1, not 2", None),
-    (plan(step("a"), guidance="x" * 4001), "too_large", "/guidance", "'guidance' has 4001 characters, the limit is 4000", None),
+    (plan(step("a"), guidance="x" * 4001), "too_large", "/guidance",
+     "'guidance' has 4001 characters, the limit is 4000", None),
     (plan(step("a"), parallel=65), "bad_value", "/parallel", "'parallel' must be 1 to 64, not 65", None),
-    (plan(step("a"), parallel=True), "bad_type", "/parallel", "'parallel' must be a whole number, not true or false", None),
-    (plan(step("a"), done_when="x"), "bad_type", "/done_when", "'done_when' must be true, false or ${…}, not text", None),
+    (plan(step("a"), parallel=True), "bad_type", "/parallel",
+     "'parallel' must be a whole number, not true or false", None),
+    (plan(step("a"), done_when="x"), "bad_type", "/done_when",
+     "'done_when' must be true, false or ${…}, not text", None),
     (plan(step("a"), limits={"cost": -1}), "bad_value", "/limits/cost", "'cost' must be at least 0, not -1", None),
-    (plan(step("a"), limits={"memory": 5}), "bad_type", "/limits/memory", "'memory' must be a size such as 512MB, not a number", None),
-    (plan(step("a"), limits={"memory": "5"}), "bad_value", "/limits/memory", "'5' is not a size, write 100KB, 512MB, 2GiB", None),
+    (plan(step("a"), limits={"memory": 5}), "bad_type", "/limits/memory",
+     "'memory' must be a size such as 512MB, not a number", None),
+    (plan(step("a"), limits={"memory": "5"}), "bad_value", "/limits/memory",
+     "'5' is not a size, write 100KB, 512MB, 2GiB", None),
     (plan(step("a"), inputs=[]), "bad_type", "/inputs", "'inputs' must be a map, not a list", None),
-    (plan(step("a"), inputs={"x": 1}), "bad_type", "/inputs/x", "input 'x' must be a type word or a schema, not a number", None),
+    (plan(step("a"), inputs={"x": 1}), "bad_type", "/inputs/x",
+     "input 'x' must be a type word or a schema, not a number", None),
     (plan(step("a"), inputs={"x": {}}), "missing_key", "/inputs/x", "input 'x' has no 'type'", None),
     (plan(step("a"), inputs={"x": "int"}), "bad_value", "/inputs/x",
      "'int' is not a type, write string integer number boolean array object secret", "integer"),
@@ -153,9 +165,11 @@ SHAPES: list[tuple[JsonValue, str, str, str, str | None]] = [
     (plan({"tool": "x"}), "missing_key", "/steps/0", "step 1 has no 'id'", None),
     ({"name": "p", "steps": ["x"]}, "bad_type", "/steps/0", "step 1 must be a map, not text", None),
     (plan(step("a", retries=3)), "unknown_key", "/steps/0/retries", "'retries' is not a key here", "retry"),
-    (plan(step("a", **{"tmeout": "3s"})), "unknown_key", "/steps/0/tmeout", "'tmeout' is not a key here", "timeout"),
-    (plan(step("a", timeout="30 sec")), "bad_value", "/steps/0/timeout", "'30 sec' is not a duration, write 500ms, 30s, 1h30m", None),
-    (plan(step("a", timeout=30)), "bad_type", "/steps/0/timeout", "'timeout' must be a duration such as 30s, not a number", None),
+    (plan(step("a", tmeout="3s")), "unknown_key", "/steps/0/tmeout", "'tmeout' is not a key here", "timeout"),
+    (plan(step("a", timeout="30 sec")), "bad_value", "/steps/0/timeout",
+     "'30 sec' is not a duration, write 500ms, 30s, 1h30m", None),
+    (plan(step("a", timeout=30)), "bad_type", "/steps/0/timeout",
+     "'timeout' must be a duration such as 30s, not a number", None),
     (plan(step("a", timeout="25h")), "bad_value", "/steps/0/timeout", "'timeout' is at most 1d", None),
     (plan(step("a", timeout="${x}")), "binding_not_allowed", "/steps/0/timeout", "'timeout' must be written out", None),
     (plan(step("a", tool="${x}")), "binding_not_allowed", "/steps/0/tool", "'tool' must be written out", None),
@@ -164,9 +178,12 @@ SHAPES: list[tuple[JsonValue, str, str, str, str | None]] = [
     (plan(step("a", retry={"only": ["oops"]})), "bad_value", "/steps/0/retry/only/0",
      "'only'[0] must be timeout, network, rate_limited, server_error or crash, not 'oops'", None),
     (plan(step("a", when=None)), "bad_type", "/steps/0/when", "'when' must be true, false or ${…}, not empty", None),
-    (plan(step("a", when="{{ a.b }}")), "bad_type", "/steps/0/when", "'when' must be true, false or ${…}, not text", "${a.b}"),
-    (plan(step("a", for_each="x")), "bad_type", "/steps/0/for_each", "'for_each' must be a list or ${…}, not text", None),
-    (plan(step("a", retryable="${x}")), "binding_not_allowed", "/steps/0/retryable", "'retryable' must be written out", None),
+    (plan(step("a", when="{{ a.b }}")), "bad_type", "/steps/0/when",
+     "'when' must be true, false or ${…}, not text", "${a.b}"),
+    (plan(step("a", for_each="x")), "bad_type", "/steps/0/for_each",
+     "'for_each' must be a list or ${…}, not text", None),
+    (plan(step("a", retryable="${x}")), "binding_not_allowed", "/steps/0/retryable",
+     "'retryable' must be written out", None),
     (plan(step("a", on_error="ignore")), "bad_value", "/steps/0/on_error",
      "'on_error' must be fail, continue or pause, not 'ignore'", "continue"),
     (plan(step("a", on_error=True)), "bad_type", "/steps/0/on_error",
@@ -180,7 +197,8 @@ SHAPES: list[tuple[JsonValue, str, str, str, str | None]] = [
      "'edit' must be true or a list, not true or false", None),
     (plan(step("a", fallback=[{"value": 1, "with": {}}])), "key_conflict", "/steps/0/fallback/0",
      "'value' stands alone, without 'with'", None),
-    (plan(step("a", fallback=[{}])), "missing_key", "/steps/0/fallback/0", "'fallback'[0] has neither 'tool' nor 'value'", None),
+    (plan(step("a", fallback=[{}])), "missing_key", "/steps/0/fallback/0",
+     "'fallback'[0] has neither 'tool' nor 'value'", None),
     (plan(step("a", undo={"with": {}})), "missing_key", "/steps/0/undo", "'undo' has no 'tool'", None),
     (plan(step("a", with_=[])), "bad_type", "/steps/0/with", "'with' must be a map, not a list", None),
     (plan(step("a", needs="b")), "bad_type", "/steps/0/needs", "'needs' must be a list, not text", None),

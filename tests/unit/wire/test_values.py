@@ -15,7 +15,12 @@ from everstep.wire.values import Codec, canonical, digest_of, loads_strict
 CODEC = Codec()
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(-(2.0**53), 2.0**53)
+    | st.floats(1e21, 1e300)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(TEXT, inner, max_size=5),
     max_leaves=20,
 )
@@ -68,6 +73,7 @@ def test_what_is_sealed_reads_back(value: JsonValue) -> None:
         (nan, "", "nan is not a JSON number"),
         ({"a": [1, inf]}, "/a/1", "inf is not a JSON number"),
         ({"a": {"b/c": 2**53 + 1}}, "/a/b~1c", "whole numbers end at 2^53; send larger ones as text"),
+        ([1e20], "/0", "whole numbers end at 2^53; send larger ones as text"),
         ([-(2**60)], "/0", "whole numbers end at 2^53; send larger ones as text"),
         (["\ud800"], "/0", "half a surrogate pair is not a character"),
         ({"\udc00": 1}, "", "a key holds half a surrogate pair"),
@@ -102,7 +108,7 @@ def test_a_shared_value_is_measured_before_it_is_written() -> None:
     """Bindings may put one value in many places: 20 GB on the wire, 2 MB here."""
     large = ["x" * 1_000_000]
     assert "more than" in refused([large] * 20_000).reason
-    assert "more than" in refused([[0] * 1_000_000] * 20_000).reason
+    assert "more than" in refused([[0] * 100_000] * 20_000).reason
 
 
 @pytest.mark.parametrize(
@@ -122,7 +128,7 @@ def test_a_shared_value_is_measured_before_it_is_written() -> None:
         ('"\x00"', "not JSON"),
         ('"a', "not JSON"),
         ("9007199254740993", "whole numbers"),
-        ("1" * 10_000, "whole numbers"),
+        ("1" * 10_000, "not JSON"),
         ('{"a":1,"a":1}', 'the key "a" is given twice in one object'),
         ('[{"a":{"x":1,"y":[{"b":1,"\\u0062":2}]}}]', 'the key "\\u0062" is given twice in one object'),
         ('{"__proto__":1,"__proto__":2}', 'the key "__proto__" is given twice'),

@@ -121,7 +121,13 @@ class MemoryStore:
         events = journal.commit_drafts(kept.stamp(new.at, 1, new.actor), (new.created,)).events
         kept.events.extend(events)
         self._tasks[new.id] = kept
-        return port.Created(task=new.id, new=True, events=events)
+        if new.first is None:
+            return port.Created(task=new.id, new=True, events=events)
+        claimed = self._lease(kept, port.Claim(worker=new.first.lease.worker, at=new.first.at, limit=1))
+        committed = self._commit(new.first)
+        assert isinstance(committed, port.Committed)
+        events = (*events, *claimed.events, *committed.events)
+        return port.Created(task=new.id, new=True, events=events, committed=committed)
 
     def _by_key(self, new: t.NewTask) -> Kept | None:
         if new.key is None:
@@ -180,17 +186,20 @@ class MemoryStore:
                 if suspects == 0:
                     continue
                 suspects -= 1
-            stamp = kept.stamp(claim.at, kept.row.generation, journal.engine_actor(claim.worker))
-            one = journal.start(claim, stamp, kept.row.status, kept.epoch)
-            kept.row = replace(
-                kept.row,
-                status=journal.status_once_claimed(kept.row.status),
-                started_at=claim.at if kept.row.started_at is None else kept.row.started_at,
-            )
-            kept.epoch, kept.worker, kept.updated_at = one.lease.epoch, one.lease.worker, claim.at
-            kept.events.extend(one.events)
-            claimed.append(one)
+            claimed.append(self._lease(kept, claim))
         return claimed
+
+    def _lease(self, kept: Kept, claim: port.Claim) -> port.Claimed:
+        stamp = kept.stamp(claim.at, kept.row.generation, journal.engine_actor(claim.worker))
+        one = journal.start(claim, stamp, kept.row.status, kept.epoch)
+        kept.row = replace(
+            kept.row,
+            status=journal.status_once_claimed(kept.row.status),
+            started_at=claim.at if kept.row.started_at is None else kept.row.started_at,
+        )
+        kept.epoch, kept.worker, kept.updated_at = one.lease.epoch, one.lease.worker, claim.at
+        kept.events.extend(one.events)
+        return one
 
     def _claimable(self, claim: port.Claim) -> Iterator[Kept]:
         for kept in sorted(self._tasks.values(), key=lambda kept: (kept.new.priority, kept.new.at, kept.num)):

@@ -42,6 +42,8 @@ async def create(back: Backing, asked: Asked) -> Response:
         pause_after=asked.fields.text("pause_after"),
     )
     state = await back.desk.submit(wish, asked.who)
+    if state.pauses:  # to tell since when, we must wait; meanwhile the engine goes on with the state it gave us
+        state = await back.desk.get(state.id, asked.who)
     if made_before:
         return await _told(back, asked, state, 200, idempotent_replay="true")
     return await _told(back, asked, state, 201, location=f"/v1/tasks/{state.id}")

@@ -9,6 +9,7 @@ Whoever it is, the command speaks `/v1` to it (`talk.Connection`) and need not k
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from pathlib import Path
@@ -52,7 +53,7 @@ class Opening:
 
     async def judge(self, tools: tuple[object, ...] = ()) -> Connection:
         """Somebody who knows the tools: a live engine, else a desk without a store."""
-        return await self._live() or judge(self.settings, tools)
+        return await self._live() or judge(self.settings, self._more(tools))
 
     async def connect(self, need: Need, tools: tuple[object, ...] = ()) -> Connection:
         """Somebody who does what is needed; raises StoreLocked if the holder is silent."""
@@ -66,7 +67,7 @@ class Opening:
             if need is Need.LOOK and not _exists(self.settings):
                 return EmptyStore()
             try:
-                self._own = await open_own(self.settings, tools, carries=need is Need.CARRY)
+                self._own = await open_own(self.settings, self._more(tools), carries=need is Need.CARRY)
             except StoreLocked as error:
                 refused = error
                 await asyncio.sleep(PATIENCE_S / KNOCKS)
@@ -85,6 +86,12 @@ class Opening:
             return connection
 
         return again
+
+    def _more(self, tools: tuple[object, ...]) -> tuple[object, ...]:
+        """Functions that the project's modules do not hold already."""
+        loaded = [sys.modules[name] for name in self.settings.tools if name in sys.modules]
+        known = {id(value) for module in loaded for value in vars(module).values()}
+        return tuple(tool for tool in tools if id(tool) not in known)
 
     async def _live(self) -> LocalEngine | None:
         if self.settings.store_path is None or not self.settings.lock_path.exists():

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from everstep.domain.events import Actor, ActorKind
 from everstep.domain.ids import TaskId
 from everstep.facade.desk import Desk, Who
 from everstep.facade.engine import Engine
+from everstep.ports.store import Store
 from everstep.settings import Settings
 
 VIA: Final = "cli"
@@ -71,6 +73,17 @@ async def open_own(settings: Settings, tools: tuple[object, ...], *, carries: bo
     engine = Engine.foreground(settings, tools=tools) if carries else Engine(config=settings, tools=tools, worker=False)
     await engine.open()
     return OwnEngine(engine, settings)
+
+
+@asynccontextmanager
+async def open_keeping(settings: Settings) -> AsyncIterator[Store]:
+    """The store itself, for those who look after it: locked, no task is touched. Raises StoreLocked."""
+    runtime = build(settings, (), carries="none").runtime
+    await runtime.open()
+    try:
+        yield runtime.kit.store
+    finally:
+        await runtime.close()
 
 
 class Bench(Desk):

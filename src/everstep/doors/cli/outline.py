@@ -9,24 +9,16 @@ from everstep.domain.plan import OnError, PlanSpec, StepSpec
 Json: TypeAlias = dict[str, Any]
 
 
-def outline(plan: PlanSpec, summary: Json) -> list[str]:
-    """One line per step."""
-    effects: Json = summary.get("effects") or {}
-    effect_of = (
-        {step: effect for effect, steps in effects.items() for step in steps} if _by_effect(effects) else effects
-    )
-    rows = []
-    for number, step in enumerate(plan.steps, 1):
-        rows.append(
-            (f"{number:>3}", step.id, step.tool or "resource.read", str(effect_of.get(step.id, "")), _notes(plan, step))
-        )
-    for step in plan.finally_steps:
-        rows.append(("end", step.id, step.tool or "resource.read", str(effect_of.get(step.id, "")), "always"))
-    return table(rows)
+def outline(plan: PlanSpec, tools: list[Json]) -> list[str]:
+    """One line per step; `tools` say how careful each is."""
+    effects = {tool["name"]: tool["effect"] for tool in tools}
 
+    def row(number: str, step: StepSpec, notes: str) -> tuple[str, ...]:
+        effect = step.effect or effects.get(step.tool or "", "")
+        return number, step.id, step.tool or "resource.read", str(effect), notes
 
-def _by_effect(effects: Json) -> bool:
-    return all(isinstance(steps, list) for steps in effects.values())
+    rows = [row(f"{number:>3}", step, _notes(plan, step)) for number, step in enumerate(plan.steps, 1)]
+    return table([*rows, *(row("end", step, "always") for step in plan.finally_steps)])
 
 
 def _notes(plan: PlanSpec, step: StepSpec) -> str:

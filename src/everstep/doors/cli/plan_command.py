@@ -102,7 +102,7 @@ def show_plan(target: str) -> int:
         for one in spec.inputs:
             more = "required" if one.required else f"default {output_text(one.schema['default'])}"
             session.result(f"  input {one.name}: {one.schema.get('type')}, {more}")
-        for line in outline(spec, checked.get("summary") or {}):
+        for line in outline(spec, (await ask(connection, "GET", path_of("tools")))["items"]):
             session.result(line)
         for name, value in spec.outputs.items():
             session.result(f"  output {name}: {safe(output_text(value))}")

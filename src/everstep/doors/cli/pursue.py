@@ -8,7 +8,9 @@ from everstep.doors.cli.follow import Follower, Manner
 from everstep.doors.cli.screens import screen_of
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
-from everstep.doors.cli.view import TaskView
+from everstep.doors.cli.view import ENDED, TaskView
+from everstep.doors.cli.words import listed, short
+from everstep.domain.errors import SettingsError
 
 Json: TypeAlias = dict[str, Any]
 
@@ -19,6 +21,8 @@ async def carry_on(
 ) -> int:  # fmt: skip
     """Follow it as the one who wants it done: Ctrl-C pauses it."""
     session = opening.session
+    if connection.own:
+        await must_have_tools(connection, task)
     view = await view_of(connection, task)
     manner = Manner(
         waits=waits,
@@ -34,6 +38,17 @@ async def carry_on(
     if follower.connection.own:
         await tell_of_others(follower.connection, session, view.id)
     return code
+
+
+async def must_have_tools(connection: Connection, task: Json) -> None:
+    """A task whose tools are not here would wait for ever: say so instead."""
+    known = {tool["name"] for tool in (await ask(connection, "GET", path_of("tools")))["items"]}
+    wanted = {step["tool"] for step in task.get("steps") or () if step.get("tool") and step["status"] not in ENDED}
+    if missing := sorted(wanted - known):
+        raise SettingsError(
+            f"{short(task['id'])} needs {listed(missing)}, which this project does not have",
+            what_to_do='name their module in everstep.toml: tools = ["MODULE"]; nothing was changed',
+        )
 
 
 async def view_of(connection: Connection, task: Json) -> TaskView:

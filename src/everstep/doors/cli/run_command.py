@@ -6,6 +6,7 @@ import click
 
 from everstep.doors.cli.connect import Need, Opening, perform_steps
 from everstep.doors.cli.lengths import LENGTH
+from everstep.doors.cli.outline import outline
 from everstep.doors.cli.pursue import carry_on
 from everstep.doors.cli.refusal import PlanRefused
 from everstep.doors.cli.session import Session
@@ -51,9 +52,10 @@ def run(plan: str, **options: Any) -> int:  # noqa: ANN401 -- click's values
         target = find_target(plan, opening.settings)
         inputs = read_inputs(options["given"], options["inputs"], target.spec)
         asking = Wanted(target, inputs, options)
-        checked = await check(await opening.judge(target.tools), asking)
+        judge = await opening.judge(target.tools)
+        checked = await check(judge, asking)
         if options["dry_run"]:
-            return dry_run(opening.session, checked, target)
+            return dry_run(opening.session, checked, target, (await ask(judge, "GET", path_of("tools")))["items"])
         connection = await opening.connect(Need.RECORD if options["detach"] else Need.CARRY, target.tools)
         return await start(opening, connection, asking, checked)
 
@@ -171,19 +173,17 @@ def left(session: Session, task: Json, connection: Connection) -> int:
     return 0
 
 
-def dry_run(session: Session, checked: Json, target: Target) -> int:
+def dry_run(session: Session, checked: Json, target: Target, tools: list[Json]) -> int:
     """What would be done."""
     if session.json:
         session.result_json(checked)
         return 0
-    spec, summary = target.spec, checked.get("summary") or {}
+    spec = target.spec
     assert spec is not None, "it was checked"
     session.result(
         f"{safe(spec.title or spec.name)}   {plural(len(spec.steps) + len(spec.finally_steps), 'step')}, nothing started"
     )
-    from everstep.doors.cli.outline import outline
-
-    for line in outline(spec, summary):
+    for line in outline(spec, tools):
         session.result(line)
     if hint := asks_line(checked):
         session.result(hint)

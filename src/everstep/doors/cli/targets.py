@@ -15,16 +15,13 @@ from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.settings import Settings
-from everstep.wire.plan import read_plan as parse
+from everstep.wire.inputs import BadTextError, parse_text_input
+from everstep.wire.plan import PLAN_BYTES_MAX, read_plan
 
 Json: TypeAlias = dict[str, Any]
 
 ENDINGS: Final = (".plan.yaml", ".plan.yml", ".plan.json")
-PLAN_BYTES_MAX: Final = 256 * 1024
 _MODULE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
-_TRUE: Final = frozenset({"true", "1", "yes"})
-_FALSE: Final = frozenset({"false", "0", "no"})
 
 
 @record
@@ -49,7 +46,7 @@ class Target:
         if self.plan is not None:
             return self.plan.spec
         assert self.text is not None
-        return parse(self.text, file=self.file).plan
+        return read_plan(self.text, file=self.file).plan
 
     @property
     def tools(self) -> tuple[object, ...]:
@@ -63,14 +60,14 @@ def find_target(said: str, settings: Settings) -> Target:
     if path.is_dir():
         raise folder_given(said, path)
     if path.is_file() or said.endswith((*ENDINGS, ".yaml", ".yml", ".json")) or "/" in said:
-        return Target(said=said, text=read_plan(path), file=said)
+        return Target(said=said, text=read_text(path), file=said)
     if _MODULE.fullmatch(said):
         return Target(said=said, plan=from_module(said))
     found = find_named(said, settings.plans_dirs)
-    return Target(said=said, text=read_plan(found), file=os.path.relpath(found))
+    return Target(said=said, text=read_text(found), file=os.path.relpath(found))
 
 
-def read_plan(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a plan file."""
     try:
         if path.stat().st_size > PLAN_BYTES_MAX:
@@ -184,25 +181,11 @@ def split_input(given: str) -> tuple[str, str, bool]:
 
 
 def typed(text: str, schema: Json) -> object:
-    """A text as the type its input declares."""
-    kind = schema.get("type")
-    match kind:
-        case "integer" if re.fullmatch(r"[+-]?[0-9]+", text.strip()):
-            return int(text)
-        case "number":
-            try:
-                return json.loads(text)
-            except ValueError:
-                return text
-        case "boolean" if text.strip().lower() in _TRUE | _FALSE:
-            return text.strip().lower() in _TRUE
-        case "array" | "object":
-            try:
-                return json.loads(text)
-            except ValueError:
-                return text
-        case _:
-            return text
+    """A text as the type its input declares; what does not fit stays text."""
+    try:
+        return parse_text_input(schema, text)
+    except BadTextError:
+        return text
 
 
 def _inputs_of(file: str) -> Json:

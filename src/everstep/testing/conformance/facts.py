@@ -143,6 +143,28 @@ def note(text: str) -> Draft:
     return Draft(body=e.Unknown(type="note.made", data={"text": text}))
 
 
+def first_event(new: t.NewTask) -> e.Recorded:
+    """How a new task's journal will begin."""
+    return e.Recorded(
+        task=new.id, seq=Seq(1), at=new.at, generation=1, actor=new.actor, step=None, body=new.created.body
+    )
+
+
+def started_event(state: t.TaskState, by: Worker) -> e.Recorded:
+    """How it will go on when this worker claims it."""
+    body = e.TaskStarted(from_status=state.status, worker=by.id, epoch=Epoch(state.epoch + 1))
+    actor = e.Actor(kind=e.ActorKind.SYSTEM, id=by.id, via="engine")
+    return e.Recorded(
+        task=state.id, seq=Seq(state.seq + 1), at=NOW, generation=1, actor=actor, step=None, body=body
+    )
+
+
+def waits(state: t.TaskState, until: Instant) -> Draft:
+    """The first step waits for a time."""
+    body = e.StepWaiting(kind="time", detail="wait", until=until)
+    return Draft(body=body, step=next(iter(state.steps)))
+
+
 def step_commit(
     state: t.TaskState, *drafts: Draft, proposals: tuple[t.Proposal, ...] = (), at: Instant = NOW
 ) -> t.StepCommit:

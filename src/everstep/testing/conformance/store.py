@@ -43,6 +43,7 @@ CASES: Final = (
     Case(story=store_leases.opening_again_finds_what_was_left, proves=("WF-21",)),
     Case(story=store_leases.due_tasks_come_in_their_time, proves=("WF-8",)),
     Case(story=store_commits.outcome_and_next_intent_share_a_commit, proves=("WF-8",)),
+    Case(story=store_commits.a_task_may_begin_where_it_is_created),
     Case(story=store_commits.what_is_returned_is_what_is_read),
     Case(story=store_commits.every_stale_commit_is_refused),
     Case(story=store_commits.a_refused_unit_does_not_sink_the_batch),

@@ -11,7 +11,7 @@ from everstep.domain.ids import Epoch, PauseId, Seq, TaskId
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import Command, StepCommit, TaskState, row_of
-from everstep.ports.store import Committed, PauseFilter, Stale
+from everstep.ports.store import Committed, Created, PauseFilter, Stale
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE, THREE, TWO
 from everstep.testing.conformance.stage import Rig, Scene, done, raises, refused, scene
@@ -37,6 +37,25 @@ async def outcome_and_next_intent_share_a_commit(rig: Rig) -> None:
         assert state.steps[ONE].output == f.CODEC.seal({"n": 1})
         assert (state.in_flight, state.seq, state.done) == ((TWO,), 5, 1)
         assert await on.seqs(state.id) == [1, 2, 3, 4, 5]
+
+
+async def a_task_may_begin_where_it_is_created(rig: Rig) -> None:
+    async with scene(rig) as on:
+        new = f.new_task(key="k")
+        state = fold(None, "local", f.first_event(new))
+        fold(state, "local", f.started_event(state, on.me))
+        first = f.step_commit(state, proposals=(f.proposal(ONE),))
+        (created,) = await on.store.create_tasks((replace(new, first=first),))
+        assert isinstance(created, Created)
+        assert created.committed is not None
+        assert [event.type for event in created.events] == ["task.created", "task.started", "attempt.started"]
+        assert [intent.step for intent in created.committed.intents] == [ONE]
+        read = await on.load(new.id)
+        assert (read.status, read.epoch, read.worker, read.seq) == (TaskStatus.RUNNING, 1, on.me.id, 3)
+        assert await on.claim() == []
+        (again,) = await on.store.create_tasks((replace(f.new_task(key="k"), first=first),))
+        assert again == Created(task=new.id, new=False)
+        assert await on.seqs(new.id) == [1, 2, 3]
 
 
 async def what_is_returned_is_what_is_read(rig: Rig) -> None:

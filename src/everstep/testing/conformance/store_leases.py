@@ -179,8 +179,7 @@ async def due_tasks_come_in_their_time(rig: Rig) -> None:
         timed = {}
         for second in (30, 10, 20):
             state = await on.held()
-            commit = f.step_commit(state, f.note("waits"))
-            done(await on.commit(replace(commit, row=replace(commit.row, due_at=f.later(second)))))
+            done(await on.commit(f.step_commit(state, f.waits(state, f.later(second)))))
             timed[second] = state.id
         stranger = f.worker()
         due = await on.store.due(on.me.id, f.later(20), 10)

@@ -4,7 +4,7 @@ A unit never begins or ends a transaction, and never learns whether it has compa
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -18,7 +18,7 @@ from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, NewTask, StepCommit, Sweep
-from everstep.ports.store import Claim, Claimed, Commit, Created, Creation, KeyTaken
+from everstep.ports.store import Claim, Claimed, Commit, Committed, Created, Creation, KeyTaken
 from everstep.wire.event import long_plan
 
 COMMAND_BYTES: Final = 1024
@@ -94,17 +94,23 @@ class StepUnit:
 class CreateUnit:
     """A new task and its first event."""
 
-    __slots__ = ("answer", "areas", "plan", "size_bytes", "task")
+    __slots__ = ("answer", "areas", "begun", "events", "plan", "size_bytes", "task")
 
     def __init__(self, task: NewTask) -> None:
         stamp = Stamp(task=task.id, last_seq=Seq(0), generation=1, at=task.at, actor=task.actor)
         self.task = task
-        self.answer = Created(task=task.id, new=True, events=journal.commit_drafts(stamp, (task.created,)).events)
-        self.size_bytes = len(self.answer.events[0].encoded)
+        self.events = journal.commit_drafts(stamp, (task.created,)).events
+        self.answer = Created(task=task.id, new=True, events=self.events)
+        self.begun = None if task.first is None else _Begun(task.first)
+        if self.begun is not None:
+            committed = self.begun.commit.answer
+            events = (*self.events, *self.begun.claimed.events, *committed.events)
+            self.answer = Created(task=task.id, new=True, events=events, committed=committed)
+        self.size_bytes = sum(len(event.encoded) for event in self.answer.events)
         assert isinstance(task.created.body, TaskCreated)
         self.plan = long_plan(task.created.body)
         """To be kept before this unit is written, if it is too long for its event."""
-        self.areas: tuple[str, ...] = ("create",)
+        self.areas: tuple[str, ...] = ("create",) if self.begun is None else ("claim", "create", "intent")
 
     def apply(self, desk: Desk) -> Creation:
         task = self.task
@@ -126,8 +132,51 @@ class CreateUnit:
             "at": task.at,
         }
         desk.change("insert_task", values)
-        desk.append(desk.connection.last_insert_rowid(), task.at, (task.created,), self.answer.events)
+        num = desk.connection.last_insert_rowid()
+        desk.append(num, task.at, (task.created,), self.events)
+        if self.begun is not None:
+            self.begun.apply(desk, Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1)))
         return self.answer
+
+
+class _Begun:
+    """The claim and the first commit of a task that begins where it is created."""
+
+    __slots__ = ("claimed", "commit")
+
+    def __init__(self, first: StepCommit) -> None:
+        lease = first.lease
+        stamp = Stamp(
+            task=lease.task,
+            last_seq=Seq(1),
+            generation=1,
+            at=first.at,
+            actor=journal.engine_actor(lease.worker),
+        )
+        claim = Claim(worker=lease.worker, at=first.at, limit=1)
+        self.claimed = journal.start(claim, stamp, TaskStatus.QUEUED, Epoch(0))
+        self.commit = StepUnit(first)
+
+    def apply(self, desk: Desk, guard: Guard) -> None:
+        _lease(desk, self.commit.commit.at, [(guard, self.claimed)])
+        if not isinstance(self.commit.apply(desk), Committed):
+            raise Mismatch(self.commit.task)
+
+
+def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
+    """Write claims down."""
+    desk.change_many(
+        "insert_event",
+        [(guard.num, *line) for guard, one in started for line in lines(at, (None,), one.events)],
+    )
+    for guard, one in started:
+        lease = one.lease
+        status = journal.status_once_claimed(guard.status)
+        values = (status, lease.worker, at, at, guard.num, guard.epoch, guard.last_seq)
+        if desk.change("claim_task", values) != 1:
+            raise Mismatch(lease.task)
+        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq)
+        desk.guards.put(lease.task, after)
 
 
 @record
@@ -151,18 +200,7 @@ class ClaimUnit:
                 actor=journal.engine_actor(claim.worker),
             )
             started.append((guard, journal.start(claim, stamp, guard.status, guard.epoch)))
-        desk.change_many(
-            "insert_event",
-            [(guard.num, *line) for guard, one in started for line in lines(claim.at, (None,), one.events)],
-        )
-        for guard, one in started:
-            status = journal.status_once_claimed(guard.status)
-            values = (status, claim.worker, claim.at, claim.at, guard.num, guard.epoch, guard.last_seq)
-            if desk.change("claim_task", values) != 1:
-                raise Mismatch(one.lease.task)
-            lease = one.lease
-            after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq)
-            desk.guards.put(lease.task, after)
+        _lease(desk, claim.at, started)
         return [one for _, one in started]
 
     def _candidates(self, desk: Desk) -> list[tuple[Any, ...]]:

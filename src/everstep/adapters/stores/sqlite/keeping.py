@@ -21,6 +21,8 @@ PAGE: Final = 200
 CHECK_MAX_S: Final = 3600.0
 MARK: Final = "copied_at"
 """In `meta` of a copy: what happened after that time is unknown to it."""
+LOCK: Final = "lock"
+"""In `meta`: which lock file guards the store. Nobody holds a copy, however young its last beat is."""
 
 
 def check(reader: Reader, fetch: Fetch) -> list[str]:
@@ -124,6 +126,7 @@ def _mark(copy: Path, at: Instant) -> None:
     try:
         read(connection, "use_rollback_journal")
         read(connection, "put_meta", (MARK, to_text(at)))
+        read(connection, "forget_meta", (LOCK,))
         sound = read(connection, "quick_check") == [("ok",)]
         if not sound or one(connection, "get_application_id") != APPLICATION_ID:
             raise Unavailable("the copy is not sound", what_to_do="look at the store: everstep db check")

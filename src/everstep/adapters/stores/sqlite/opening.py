@@ -33,7 +33,6 @@ from everstep.wire.times import to_text
 MOVED_MS: Final = 30_000
 """A store whose lock is another file than last time: its holder is dead when it has been silent for this long."""
 FORGET_MS: Final = 7 * 24 * 3600 * 1000
-_LOCK_KEY: Final = "lock"
 _EVER: Final = 2**62
 
 
@@ -88,7 +87,7 @@ def alive_until(path: Path, lock: Lock) -> Instant:
             return Instant(0)
         connection = connect(path, write=False)
         try:
-            if one(connection, "get_meta", (_LOCK_KEY,)) in (None, lock.identity):
+            if one(connection, "get_meta", (keeping.LOCK,)) in (None, lock.identity):
                 return Instant(0)
             return Instant((one(connection, "last_beat") or 0) + MOVED_MS)
         finally:
@@ -129,4 +128,4 @@ def _register(connection: apsw.Connection, worker: Worker, lock: Lock) -> None:
     read(connection, "forget_workers", {"before": at - FORGET_MS})
     columns = (worker.id, worker.name, worker.host, worker.pid, worker.version, at, worker.heartbeat_at)
     read(connection, "insert_worker", columns)
-    read(connection, "put_meta", (_LOCK_KEY, lock.identity))
+    read(connection, "put_meta", (keeping.LOCK, lock.identity))

@@ -197,6 +197,9 @@ SELECT value FROM meta WHERE key = ?;
 -- name: put_meta
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
+-- name: forget_meta
+DELETE FROM meta WHERE key = ?;
+
 -- name: held_seqs
 -- How far the journals of these tasks go.
 SELECT t.id, t.last_seq FROM json_each(:ids) AS wanted CROSS JOIN tasks t ON t.id = wanted.value;

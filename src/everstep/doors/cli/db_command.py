@@ -1,0 +1,96 @@
+"""`everstep db`: figures, integrity and copies of the store."""
+
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+from everstep.doors.cli.connect import Need, Opening, perform, perform_steps, shown
+from everstep.doors.cli.engines import open_keeping
+from everstep.doors.cli.session import Session
+from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.verbs import Group
+from everstep.doors.cli.words import plural, safe, size
+from everstep.domain.errors import Conflict, NotFound
+
+Json: TypeAlias = dict[str, Any]
+
+EXIT_PROBLEMS = 1
+
+
+@click.group(cls=Group)
+def db() -> None:
+    """Figures, integrity and copies of the store."""
+
+
+@db.command()
+def info() -> int:
+    """Say what is in the store, and how it is kept."""
+
+    async def act(connection: Connection, session: Session) -> int:
+        health = await ask(connection, "GET", path_of("health"))
+        store = health.get("store") or {}
+        if session.json:
+            session.result_json({**store, "durability": health.get("durability")})
+            return 0
+        tasks: Json = store.get("tasks") or {}
+        session.result(f"kind        {store.get('kind')}, schema {store.get('schema_version')}")
+        session.result(f"durability  {health.get('durability')}")
+        session.result(f"size        {size(store.get('size_bytes') or 0)}")
+        session.result(f"events      {store.get('events')}")
+        counts = ", ".join(f"{count} {status}" for status, count in tasks.items() if count)
+        session.result(f"tasks       {counts or 'none'}")
+        return 0
+
+    return perform(Need.LOOK, act)
+
+
+@db.command()
+def check() -> int:
+    """Check the file and every journal in it; exit 1 if something is wrong."""
+
+    async def act(opening: Opening) -> int:
+        await _must_exist(opening)
+        async with open_keeping(opening.settings) as store:
+            problems = await store.check()
+        session = opening.session
+        if session.json:
+            listed = [{"task": None, "seq": None, "what": what} for what in problems]
+            session.result_json({"ok": not problems, "problems": listed})
+        else:
+            for what in problems:
+                session.result(safe(what))
+            session.result("ok" if not problems else plural(len(problems), "problem"))
+        return EXIT_PROBLEMS if problems else 0
+
+    return perform_steps(act)
+
+
+@db.command(epilog="everstep db backup everstep-backup.db")
+@click.argument("file")
+def backup(file: str) -> int:
+    """Write a verified copy of the store to FILE, consistent as of one moment."""
+
+    async def act(opening: Opening) -> int:
+        await _must_exist(opening)
+        target = Path(file)
+        if target.exists():
+            raise Conflict(f"'{file}' is already there", what_to_do="choose another name")
+        if not target.absolute().parent.is_dir():
+            raise NotFound(f"no folder '{target.parent}'", what_to_do=f"mkdir -p '{target.parent}'")
+        async with open_keeping(opening.settings) as store:
+            await store.backup(target.absolute())
+        session = opening.session
+        if session.json:
+            session.result_json({"file": str(target.absolute()), "bytes": target.stat().st_size})
+        else:
+            session.result(f"{file}  {size(target.stat().st_size)}")
+        return 0
+
+    return perform_steps(act)
+
+
+async def _must_exist(opening: Opening) -> None:
+    path = opening.settings.store_path
+    if path is None or not path.exists():
+        raise NotFound(f"there is no store {shown(opening.settings)}", what_to_do="the first `everstep run` makes it")
