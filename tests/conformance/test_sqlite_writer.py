@@ -12,10 +12,13 @@ import pytest
 from everstep.adapters.stores.sqlite import ledger as ledgers
 from everstep.adapters.stores.sqlite import readers
 from everstep.adapters.stores.sqlite.connect import make_durable
-from everstep.domain.errors import StoreError, StoreFull, StoreRefused, Unavailable
+from everstep.adapters.stores.sqlite.desk import Desk
+from everstep.adapters.stores.sqlite.store import SqliteStore
+from everstep.domain.errors import Conflict, StoreError, StoreFull, StoreRefused, Unavailable
 from everstep.domain.ids import Seq, TaskId
 from everstep.domain.task import StepCommit
-from everstep.ports.store import Committed, Stale
+from everstep.ports.store import Committed, Stale, TaskFilter
+from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE
 from everstep.testing.conformance.stage import Scene, done, refused
@@ -109,12 +112,39 @@ async def test_a_seq_that_is_taken_is_refused_alone(tmp_path: Path) -> None:
         states = [await on.held() for _ in range(2)]
         commits = [f.step_commit(state, proposals=(f.proposal(ONE),)) for state in states]
         with raw(path) as connection:
-            connection.execute(
-                "INSERT INTO events SELECT NULL, task, 3, at, type, step, body FROM events WHERE task = 1 AND seq = 2"
-            )
+            connection.execute("UPDATE events SET seq = 3 WHERE task = 1 AND seq = 1")
         broken, good = await asyncio.gather(*(on.commit(one) for one in commits), return_exceptions=True)
         assert isinstance(broken, Exception)
         assert isinstance(good, Committed)
+
+
+class Spoiler:
+    """A unit that writes, remembers, and then fails."""
+
+    areas = ()
+    size_bytes = 1
+
+    def __init__(self, task: TaskId) -> None:
+        self.task = task
+
+    def apply(self, desk: Desk) -> object:
+        guard = desk.guard(self.task)
+        assert guard is not None
+        desk.change("put_meta", ("spoilt", "yes"))
+        desk.guards.put(self.task, guard._replace(last_seq=Seq(99)))
+        raise Conflict("spoilt")
+
+
+async def test_a_unit_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "everstep.db"
+    async with opened(path) as on:
+        state = await on.held()
+        assert isinstance(on.store, SqliteStore)
+        writes = on.store._hold.writes
+        spoilt, good = await asyncio.gather(writes.submit([Spoiler(state.id)]), on.created(), return_exceptions=True)
+        assert (type(spoilt), type(good)) == (Conflict, str)
+        assert rows(path, "SELECT * FROM meta WHERE key = 'spoilt'") == []
+        done(await on.commit(f.step_commit(state, f.note("x"))))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -165,26 +195,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-async def mended(on: Scene, commit: StepCommit) -> object:
-    """The first commit that the store takes again."""
-    for _ in range(200):
-        try:
-            return await on.commit(commit)
-        except StoreError:
-            await asyncio.sleep(0.02)
-    raise AssertionError("the store did not come back")
-
-
 async def test_a_full_disk_stops_the_store_and_space_starts_it(small_disk: Path) -> None:
     async with opened(small_disk / "everstep.db") as on:
         state = await on.held()
         filler = small_disk / "filler"
         fill(filler)
-        written = 2
+        written = [2]
         with pytest.raises(StoreFull) as full:
-            for _ in range(1000):
-                done(await on.commit(f.step_commit(await on.load(state.id), f.note("x" * 20_000))))
-                written += 1
+            await write_on(on, state.id, written)
         assert full.value.code == "store_full"
         info = await on.store.info()
         assert info.details["status"] == "down"
@@ -192,10 +210,16 @@ async def test_a_full_disk_stops_the_store_and_space_starts_it(small_disk: Path)
             await on.store.create_tasks((f.new_task(),))
         filler.unlink()
         await came_back(on)
-        assert await on.seqs(state.id) == list(range(1, written + 1))
+        assert await on.seqs(state.id) == list(range(1, written[0] + 1))
         done(await on.commit(await noted(on, state.id, "again")))
         assert (await on.store.info()).details["status"] == "ok"
         await on.sound()
+
+
+async def write_on(on: Scene, task: TaskId, written: list[int]) -> None:
+    for _ in range(1000):
+        done(await on.commit(await noted(on, task, "x" * 20_000)))
+        written[0] += 1
 
 
 def fill(path: Path) -> None:
@@ -212,25 +236,26 @@ async def came_back(on: Scene) -> None:
     async with asyncio.timeout(2):
         while True:
             try:
-                return (await on.store.create_tasks((f.new_task(),))) and None
+                await on.created()
+                break
             except StoreError:
                 await asyncio.sleep(0.02)
 
 
-async def test_a_read_only_disk_is_told_and_overcome(small_disk: Path) -> None:
+async def test_a_read_only_disk_is_refused_in_our_words(small_disk: Path) -> None:
     async with opened(small_disk / "everstep.db") as on:
-        state = await on.held()
-        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-        with pytest.raises(StoreError):
-            await on.commit(f.step_commit(state, f.note("x")))
-        large = f.CODEC.seal("x" * 40_000)
-        assert large.raw is not None
-        with pytest.raises(Unavailable):
-            await on.store.put_payloads([(large.digest, large.raw)])
-        subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
-        await came_back(on)
-        done(await on.commit(await noted(on, state.id, "again")))
-        await on.sound()
+        task = await on.created()
+    remount(small_disk, "ro")
+    store = SqliteStore(small_disk / "everstep.db", clock=VirtualClock())
+    with pytest.raises(Unavailable):
+        await store.open(f.worker())
+    remount(small_disk, "rw")
+    async with opened(small_disk / "everstep.db") as on:
+        assert (await on.load(task)).id == task
+
+
+def remount(folder: Path, mode: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{mode}", folder], check=True)
 
 
 async def test_after_an_input_output_error_nothing_is_believed(tmp_path: Path, points: Points) -> None:
@@ -313,7 +338,7 @@ async def test_slow_reads_are_cut_off(tmp_path: Path, monkeypatch: pytest.Monkey
     async with opened(tmp_path / "everstep.db") as on:
         task = await on.created()
         await on.load(task)
-        monkeypatch.setattr(readers.Reader, "_late", lambda _: True)
+        monkeypatch.setattr(readers, "READ_MAX_S", -1)
         with pytest.raises(Unavailable, match="too long"):
             await on.load(task)
 
@@ -335,9 +360,14 @@ async def test_damage_is_told_in_our_words(tmp_path: Path, place: int) -> None:
         file.seek(place)
         file.write(b"\xff" * 4096)
     with pytest.raises(StoreError):
-        async with opened(path) as on:
-            problems = await on.store.check()
-            await on.store.list_tasks(f.ALL)
+        await looked_through(path)
+
+
+async def looked_through(path: Path) -> None:
+    async with opened(path) as on:
+        problems = await on.store.check()
+        await on.store.list_tasks(TaskFilter())
+        if problems:
             raise Unavailable(f"{len(problems)} problems found")
 
 
@@ -350,5 +380,3 @@ async def test_a_damaged_payload_is_told(tmp_path: Path) -> None:
         kept.write_bytes(b"other")
         with pytest.raises(Unavailable, match="damaged"):
             await on.store.get_payloads([large.digest])
-        assert await on.seqs(f.task_id()) == []
-        assert Seq(0) == 0

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
-
-from everstep.torture import trial as harness
 from everstep.torture.checker import check_processes
 from everstep.torture.history import Effect, Logs, Violation
 from everstep.torture.trial import Account, Moment, Plot, Report, random_plot, trial
@@ -83,9 +80,10 @@ def test_a_life_that_ends_without_a_result_is_a_violation(tmp_path: Path) -> Non
     assert [violation.check for violation in report.violations] == ["C14"]
 
 
-def test_a_life_that_hangs_is_a_violation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness, "PATIENCE_S", 0.05)
-    report, _ = carried(tmp_path, Plot(), f"trap 'exit 0' {signal.SIGUSR1.value}; sleep 60 & wait")
+def test_a_life_that_hangs_is_a_violation(tmp_path: Path) -> None:
+    report, _ = carried(
+        tmp_path, Plot(patience_s=0.05), f"trap 'exit 0' {signal.SIGUSR1.value} {signal.SIGUSR2.value}; sleep 60 & wait"
+    )
     assert [life.end for life in report.lives] == ["hung"]
     assert [violation.check for violation in report.violations] == ["C14"]
 

@@ -45,7 +45,8 @@ class History:
             priority=1,
             workspace="/w",
         )
-        self.state: TaskState = fold(None, "local", self._record(created, None, 1))
+        self.recorded = [self._record(created, None, 1)]
+        self.state: TaskState = fold(None, "local", self.recorded[0])
 
     def _record(self, body: e.Body, path: str | None, seq: int) -> e.Recorded:
         where = None if path is None else StepPath(path)
@@ -54,7 +55,8 @@ class History:
     def say(self, body: e.Body, path: str | None = None, *, after_ms: int = 10) -> "History":
         """One more event, a little later."""
         self.at = Instant(self.at + after_ms)
-        fold(self.state, "local", self._record(body, path, self.state.seq + 1))
+        self.recorded.append(self._record(body, path, self.state.seq + 1))
+        fold(self.state, "local", self.recorded[-1])
         return self
 
     def tell(self, drafts: tuple[e.Draft, ...]) -> "History":

@@ -28,9 +28,11 @@ class Threads:
         self._errands: SimpleQueue[Errand | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._count = 0
+        self._closed = False
 
     async def call(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises. Context variables go along; cancelling gives up waiting, not the work."""
+        assert not self._closed, "closed with its engine"
         answer: Answer = asyncio.get_running_loop().create_future()
         self._errands.put((contextvars.copy_context(), work, answer))
         if not self._idle.acquire(blocking=False) and self._count < self._limit:
@@ -43,9 +45,9 @@ class Threads:
 
     def close(self) -> None:
         """Idle threads end now, busy ones after their call; nothing waits for them."""
+        self._closed = True
         for _ in range(self._count):
             self._errands.put(None)
-        self._count = 0
 
     def _serve(self) -> None:
         while (errand := self._errands.get()) is not None:

@@ -4,8 +4,8 @@ Text is literal: whatever looks like a binding in it is escaped, and a marker ca
 become neither an expression nor a reference.
 """
 
+import os
 import re
-from secrets import token_hex
 from typing import Final
 
 NONCE_BYTES: Final = 8
@@ -15,7 +15,7 @@ class Markers:
     """The references that one plan has printed."""
 
     def __init__(self) -> None:
-        nonce = token_hex(NONCE_BYTES)
+        nonce = os.urandom(NONCE_BYTES).hex()
         self._head = f"<<{nonce}:"
         self._pattern = re.compile(rf"<<{nonce}:(\d+)>>")
         self._printed: list[str] = []

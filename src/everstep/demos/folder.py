@@ -10,6 +10,14 @@ from typing import Any, Final
 
 FOLDER: Final = ".everstep-demo"
 PLAN: Final = "brief.plan.yaml"
+TOOLS: Final = "everstep.demos.research.tools"
+SETTINGS: Final = f"""\
+# Modules with the tools of this project.
+tools = ["{TOOLS}"]
+
+[engine]
+max_recoveries = 1000   # here it is not the task that kills its worker
+"""
 UNDER_WAY: Final = "under-way"
 """Stands there from the first step to the last, so that a killed demo is known as one."""
 
@@ -27,8 +35,8 @@ class DemoFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / ".gitignore").write_text("*\n", encoding="utf-8")
             with as_file(files("everstep.demos.research")) as research:
-                for name in (PLAN, "everstep.toml"):
-                    shutil.copyfile(research / name, self.path / name)
+                shutil.copyfile(research / PLAN, self.path / PLAN)
+            (self.path / "everstep.toml").write_text(SETTINGS, encoding="utf-8")
             (self.path / "world.jsonl").unlink(missing_ok=True)
             (self.path / UNDER_WAY).touch()
         return cut_short

@@ -10,6 +10,7 @@ from everstep.domain.pointer import child
 from everstep.domain.slots import RESERVED
 
 STEPS_MAX: Final = 500
+ITEMS_MAX: Final = 10_000
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _PLAN_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*")
@@ -102,6 +103,8 @@ _NOT_WITHOUT_TOOL: Final = {
 
 
 def _check_conflicts(path: str, step: StepSpec, last: bool, found: Findings) -> None:  # noqa: FBT001 -- a fact, not a switch
+    if isinstance(step.for_each, list) and len(step.for_each) > ITEMS_MAX:
+        found.add("too_large", f"{path}/for_each", f"{len(step.for_each)} items, the limit is {ITEMS_MAX}")
     if step.parallel is not None and step.for_each is None:
         found.add("key_conflict", f"{path}/parallel", "'parallel' needs 'for_each'", on_key=True)
     if last:

@@ -34,6 +34,14 @@ class Actor:
     via: str
 
 
+@record
+class Who:
+    """On whose behalf, and by whom."""
+
+    owner: str
+    actor: Actor
+
+
 class SkipReason(StrEnum):
     """Why a step did not run."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from everstep.domain.commands import Answer, Drafts, answer_pause, cancel_task, pause_task, resume_task
 from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
-from everstep.domain.events import Actor
+from everstep.domain.events import Who
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId
 from everstep.domain.pauses import InputRequired, Pause
@@ -18,19 +18,19 @@ TRIES = 20
 """A command that loses this many races in a row says so instead of going on for ever."""
 
 
-async def load(task: TaskId, owner: str, kit: Kit) -> TaskState:
+async def load(task: TaskId, who: Who, kit: Kit) -> TaskState:
     """A task of this owner; another owner's is not found."""
     (state,) = await kit.store.load_tasks((task,))
-    if state is None or state.owner != owner:
+    if state is None or state.owner != who.owner:
         raise NotFound(f"no task {task}")
     return state
 
 
 async def _command(
-    task: TaskId, owner: str, actor: Actor, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
+    task: TaskId, who: Who, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
 ) -> TaskState:
     for _ in range(TRIES):
-        state = await load(task, owner, kit)
+        state = await load(task, who, kit)
         drafts, pause = decide(state)
         if not drafts:
             return state
@@ -42,7 +42,7 @@ async def _command(
             status=status,
             generation=generation,
             pause=pause,
-            actor=actor,
+            actor=who.actor,
             at=at,
             drafts=drafts,
             row=row_of(state),
@@ -52,24 +52,24 @@ async def _command(
         (result,) = await kit.store.commit_commands((command,))
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
-            return await load(task, owner, kit)
+            return await load(task, who, kit)
     raise Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
 
 
-async def pause(task: TaskId, owner: str, actor: Actor, note: str | None, kit: Kit) -> TaskState:
+async def pause(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Graceful: takes effect at the next safe point; asking twice is asking once."""
     pause_id = PauseId(kit.entropy.new_id("p"))
-    return await _command(task, owner, actor, kit, lambda state: (pause_task(state, actor, note, pause_id), None))
+    return await _command(task, who, kit, lambda state: (pause_task(state, who.actor, note, pause_id), None))
 
 
-async def resume(task: TaskId, owner: str, actor: Actor, note: str | None, kit: Kit) -> TaskState:
+async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Lift the pause someone asked for."""
-    return await _command(task, owner, actor, kit, lambda state: (resume_task(state, note), None))
+    return await _command(task, who, kit, lambda state: (resume_task(state, note), None))
 
 
-async def cancel(task: TaskId, owner: str, actor: Actor, note: str | None, kit: Kit) -> TaskState:
+async def cancel(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """End on request."""
-    return await _command(task, owner, actor, kit, lambda state: (cancel_task(state, note), None))
+    return await _command(task, who, kit, lambda state: (cancel_task(state, note), None))
 
 
 @record
@@ -83,9 +83,9 @@ class Reply:
     value: JsonValue = None
 
 
-async def answer(pause_id: PauseId, owner: str, actor: Actor, reply: Reply, kit: Kit) -> TaskState:
+async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskState:
     """One answer wins; a later one learns that."""
-    kept = await kit.store.list_pauses(PauseFilter(owner=owner, id=pause_id, status=None))
+    kept = await kit.store.list_pauses(PauseFilter(owner=who.owner, id=pause_id, status=None))
     if not kept:
         raise NotFound(f"no pause {pause_id}", what_to_do="list what waits for someone: everstep inbox")
 
@@ -97,7 +97,7 @@ async def answer(pause_id: PauseId, owner: str, actor: Actor, reply: Reply, kit:
             )
         return answer_pause(state, pause, _checked(state, pause, reply, kit)), pause_id
 
-    return await _command(kept[0].task, owner, actor, kit, decide)
+    return await _command(kept[0].task, who, kit, decide)
 
 
 _NEEDS_OUTPUT = frozenset({"happened", "supply_output"})

@@ -21,7 +21,7 @@ def open_items(lap: Lap, wired: Wired, step: StepState) -> None:
     assert wired.for_each is not None
     match resolve(wired.for_each, lap.scope):
         case Unresolved() as gap:
-            return propose.unresolved(lap, wired, step, gap, "for_each")
+            return propose.unresolved(lap, step, gap, "for_each")
         case NeedsPayload() as needs:
             return lap.needs.update(needs.digests)
         case Resolved(value=list() as items, untrusted=untrusted) if len(items) <= lap.kit.limits.items_max:
@@ -83,7 +83,7 @@ def _begin_item(lap: Lap, wired: Wired, item: StepState, items: list[JsonValue])
     if wired.when_uses_item:
         match test(wired.when, scope):
             case Unresolved() as gap:
-                return propose.unresolved(lap, wired, item, gap, "when")
+                return propose.unresolved(lap, item, gap, "when")
             case NeedsPayload() as needs:
                 return lap.needs.update(needs.digests)
             case False:

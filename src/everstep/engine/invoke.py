@@ -131,38 +131,58 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
     began = kit.clock.monotonic()
     kit.fault("call.execute.before")
     try:
-        result = await within(around.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
-        kit.fault("call.execute.after")
-        return _result(entry, result, kit, kit.clock.monotonic() - began)
-    except NeedsInput as question:
-        return Asked(question=str(question), schema=question.schema)
+        result = await _outcome_of(around.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
     except asyncio.CancelledError:
         ctx.end()
         raise
-    except Exception as exc:  # noqa: BLE001 -- the wall between tools and engine
-        ctx.end()
-        timed_out = isinstance(exc, TimeIsUp)
-        failure = (
-            _timeout(intent, around)
-            if timed_out
-            else classify(exc, tool=intent.tool, adapter_says=entry.adapter.classify(exc))
-        )
-        if failure.category is Category.INTERNAL:
-            kit.sink.trouble("tool failed", exc, task=intent.task, step=intent.step, tool=intent.tool)
-        return Failed(
-            failure=failure,
-            ended="timed_out" if timed_out else "failed",
-            probe=await look(call, failure.effect_state, kit),
-            wall_s=kit.clock.monotonic() - began,
-        )
+    kit.fault("call.execute.after")
+    if not isinstance(result, Raised):
+        return _result(entry, result, kit, kit.clock.monotonic() - began)
+    ctx.end()
+    error = result.error
+    if isinstance(error, NeedsInput):
+        return Asked(question=str(error), schema=error.schema)
+    timed_out = isinstance(error, TimeIsUp)
+    if timed_out:
+        failure = _timeout(intent, around)
+    else:
+        failure = classify(error, tool=intent.tool, adapter_says=entry.adapter.classify(error))
+    if failure.category is Category.INTERNAL:
+        kit.sink.trouble("tool failed", error, task=intent.task, step=intent.step, tool=intent.tool)
+    return Failed(
+        failure=failure,
+        ended="timed_out" if timed_out else "failed",
+        probe=await look(call, failure.effect_state, kit),
+        wall_s=kit.clock.monotonic() - began,
+    )
+
+
+async def look(call: Call, effect_state: EffectState, kit: Kit) -> Probe | None:
+    """Ask the tool whether an unclear call happened; None where looking is not its way."""
+    if effect_state is not EffectState.UNKNOWN or call.effect is not Effect.VERIFIABLE:
+        return None
+    entry = kit.catalog.get(call.tool)
+    seen = await _outcome_of(PROBE_TIMEOUT_S, entry.adapter.probe(call), kit)
+    if isinstance(seen, Raised):  # a look that fails has seen nothing
+        kit.sink.trouble("probe failed", seen.error, tool=call.tool)
+        return Probe(result="unknown")
+    output = kit.codec.seal(seen.output, untrusted=not entry.spec.trusted_output)
+    return Probe(result=seen.result, output=output if seen.result == "done" else None)
 
 
 class TimeIsUp(Exception):
     """The engine's own limit; a tool's TimeoutError is the tool's."""
 
 
-async def within(seconds: float, work: Coroutine[object, object, T], kit: Kit) -> T:
-    """`asyncio.timeout` on the engine's clock, at a third of its price."""
+@record
+class Raised:
+    """What a tool's code raised."""
+
+    error: Exception
+
+
+async def _outcome_of(seconds: float, work: Coroutine[object, object, T], kit: Kit) -> T | Raised:
+    """Let a tool's code run for so long. `asyncio.timeout` on the engine's clock, at a third of its price."""
     task = asyncio.current_task()
     assert task is not None
     fired = False
@@ -177,22 +197,12 @@ async def within(seconds: float, work: Coroutine[object, object, T], kit: Kit) -
         return await work
     except asyncio.CancelledError:
         if fired and task.uncancel() == 0:
-            raise TimeIsUp from None
+            return Raised(error=TimeIsUp())
         raise
+    except Exception as error:  # noqa: BLE001 -- the wall between tools and engine
+        return Raised(error=error)
     finally:
         timer.cancel()
-
-
-async def look(call: Call, effect_state: EffectState, kit: Kit) -> Probe | None:
-    """Ask the tool whether an unclear call happened; None where looking is not its way."""
-    if effect_state is not EffectState.UNKNOWN or call.effect is not Effect.VERIFIABLE:
-        return None
-    entry = kit.catalog.get(call.tool)
-    try:
-        return await within(PROBE_TIMEOUT_S, entry.adapter.probe(call), kit)
-    except Exception as exc:  # noqa: BLE001 -- a look that fails has seen nothing
-        kit.sink.trouble("probe failed", exc, tool=call.tool)
-        return Probe(result="unknown")
 
 
 def _result(entry: Entry, result: JsonValue | Deferred, kit: Kit, wall_s: float) -> Outcome:

@@ -36,7 +36,7 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
         return _propose(lap, step, ready_made)
     match resolve(_still_open(wired, step), scope):
         case Unresolved() as gap:
-            return unresolved(lap, wired, step, gap, gap.argument)
+            return unresolved(lap, step, gap, gap.argument)
         case NeedsPayload() as needs:
             return lap.needs.update(needs.digests)
         case Resolved(value=arguments, untrusted=untrusted):
@@ -94,17 +94,18 @@ def acceptable(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject) -
     return True
 
 
-def unresolved(lap: Lap, wired: Wired, step: StepState, gap: Unresolved, argument: str) -> None:
+def unresolved(lap: Lap, step: StepState, gap: Unresolved, argument: str) -> None:
     """A binding without a value: blame the producer if it gave nothing, else the field."""
+    tool = spec_of(lap.state, step.path).tool
     if gap.producer is not None and gap.why in _PRODUCER_GAVE_NOTHING:
         reason: Reason = UnresolvedDependency(
             blocked_step=step.path,
             missing_output=gap.reference,
             producing_step=StepPath(gap.producer),
-            suggested_tool=wired.spec.tool,
+            suggested_tool=tool,
         )
     else:
-        reason = UnresolvableParams(blocked_step=step.path, missing_param=argument, suggested_tool=wired.spec.tool)
+        reason = UnresolvableParams(blocked_step=step.path, missing_param=argument, suggested_tool=tool)
     hold(lap, step, reason, gap.message)
 
 

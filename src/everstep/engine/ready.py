@@ -3,7 +3,7 @@
 from itertools import islice
 
 from everstep.domain import events as e
-from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, test
+from everstep.domain.bindings import NeedsPayload, Unresolved, test
 from everstep.domain.graph import Blocked, Wired, blocked, places, ready, under_way
 from everstep.domain.pauses import UnresolvedDependency
 from everstep.domain.task import StepState
@@ -51,7 +51,7 @@ def begin(lap: Lap, wired: Wired, step: StepState) -> None:
     if wired.spec.when is not True and not wired.when_uses_item:
         match test(wired.when, lap.scope):
             case Unresolved() as gap:
-                return unresolved(lap, wired, step, gap, "when")
+                return unresolved(lap, step, gap, "when")
             case NeedsPayload() as needs:
                 return lap.needs.update(needs.digests)
             case False:

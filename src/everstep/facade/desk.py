@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.errors import NotFound, PlanError, Validation
-from everstep.domain.events import Actor
+from everstep.domain.events import Who
 from everstep.domain.ids import Digest, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem, worst
@@ -20,14 +20,6 @@ from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, 
 
 EVENTS_PAGE = 500
 LIVE = frozenset(TaskStatus) - TERMINAL
-
-
-@record
-class Who:
-    """On whose behalf, and by whom."""
-
-    owner: str
-    actor: Actor
 
 
 @record
@@ -101,7 +93,7 @@ class Desk:
             self._runtime.loop.place_for,
         )
         if done.state is None:
-            return await control.load(done.task, who.owner, self._kit)
+            return await control.load(done.task, who, self._kit)
         if done.begun is not None:
             self._runtime.loop.adopt(done.begun.held, done.begun.intents)
         else:
@@ -139,7 +131,7 @@ class Desk:
             raise Validation(
                 f"'{name}' begins {len(found)} task ids", what_to_do="give more characters", details={"tasks": [*found]}
             )
-        return await control.load(found[0], who.owner, self._kit)
+        return await control.load(found[0], who, self._kit)
 
     async def list(self, which: TaskFilter) -> Page:
         """Summaries, newest first."""
@@ -201,22 +193,22 @@ class Desk:
     async def pause(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """Ask for a pause."""
         self._runtime.require_ready()
-        return self._told(await control.pause(task, who.owner, who.actor, note, self._kit))
+        return self._told(await control.pause(task, who, note, self._kit))
 
     async def resume(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """Lift a pause someone asked for."""
         self._runtime.require_ready()
-        return self._told(await control.resume(task, who.owner, who.actor, note, self._kit))
+        return self._told(await control.resume(task, who, note, self._kit))
 
     async def cancel(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """End on request."""
         self._runtime.require_ready()
-        return self._told(await control.cancel(task, who.owner, who.actor, note, self._kit))
+        return self._told(await control.cancel(task, who, note, self._kit))
 
     async def answer(self, pause: PauseId, who: Who, reply: control.Reply) -> TaskState:
         """Answer a pause."""
         self._runtime.require_ready()
-        return self._told(await control.answer(pause, who.owner, who.actor, reply, self._kit))
+        return self._told(await control.answer(pause, who, reply, self._kit))
 
     async def inbox(self, which: PauseFilter) -> Sequence[KeptPause]:
         """What waits for someone, oldest first."""

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 
 from everstep.domain.errors import EngineClosed
-from everstep.domain.events import TaskCancelled, TaskCompleted, TaskFailed
+from everstep.domain.events import TaskCancelled, TaskCompleted, TaskFailed, Who
 from everstep.domain.ids import PauseId, Seq, StepPath, TaskId
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
 from everstep.engine.control import Reply
-from everstep.facade.desk import Desk, Who
+from everstep.facade.desk import Desk
 from everstep.facade.views import Event, Pause, Progress, Result, event_of, progress_of
 from everstep.ports.store import Journaled
 from everstep.wire.event import decode

@@ -6,12 +6,12 @@ families and those of users start from the same answers.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any, cast
 
 from everstep.domain.failure import Failure
-from everstep.domain.outcome import Probe
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonValue
-from everstep.ports.tool import Call, Ctx, Deferred, Health, Prior, ToolSpec
+from everstep.ports.tool import Call, Ctx, Deferred, Health, Prior, Probed, ToolSpec
 
 
 class ToolAdapter(ABC):
@@ -41,10 +41,28 @@ class ToolAdapter(ABC):
         """The shared table decides."""
         return None
 
-    async def probe(self, call: Call) -> Probe:  # noqa: ARG002
+    async def probe(self, call: Call) -> Probed:  # noqa: ARG002
         """Nobody can tell whether the call happened."""
-        return Probe(result="unknown")
+        return Probed(result="unknown")
 
     def effect_of(self, call: Call) -> Effect | None:  # noqa: ARG002
         """The spec's."""
         return None
+
+
+class Completed(ToolAdapter):
+    """An object with `tools` and `execute`, completed with the safe answers for what it does not say."""
+
+    def __init__(self, adapter: Any) -> None:  # noqa: ANN401 -- whatever somebody wrote, judged by what it has
+        for name in ("validate", "estimate", "health", "classify", "probe", "effect_of"):
+            if hasattr(adapter, name):
+                setattr(self, name, getattr(adapter, name))
+        self._adapter = adapter
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """As it says."""
+        return tuple(self._adapter.tools())
+
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred:
+        """As it does."""
+        return cast("JsonValue | Deferred", await self._adapter.execute(call, ctx))

@@ -10,7 +10,6 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath, TaskId
-from everstep.domain.outcome import Probe
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
@@ -134,11 +133,19 @@ class ToolAdapter(Protocol):
     def classify(self, exc: Exception) -> Failure | None:
         """What an exception of this family means; None: the shared table decides."""
 
-    async def probe(self, call: Call) -> Probe:
+    async def probe(self, call: Call) -> "Probed":
         """Reads only: did this call happen?"""
 
     def effect_of(self, call: Call) -> Effect | None:
         """The effect of this very call; None: the spec's."""
+
+
+@record
+class Probed:
+    """What a look at the world said about an interrupted call; with `done` comes what it would have returned."""
+
+    result: Literal["done", "not_done", "unknown"]
+    output: JsonValue = None
 
 
 @record

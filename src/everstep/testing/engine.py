@@ -8,12 +8,12 @@ from typing import Final, Self
 
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
-from everstep.bootstrap import Outside, Parts, assemble
-from everstep.domain.events import Actor, ActorKind
+from everstep.bootstrap import Outside, Parts, adapters_of, assemble
+from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.control import Reply
-from everstep.facade.desk import Desk, Who, Wish
+from everstep.facade.desk import Desk, Wish
 from everstep.facade.engine import as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Pause
@@ -21,6 +21,7 @@ from everstep.ports.fault import Fault, no_fault
 from everstep.ports.store import PauseFilter, Store
 from everstep.settings import load_settings
 from everstep.testing.clock import NoPulse, VirtualClock
+from everstep.testing.fakes import Fake, with_fakes
 from everstep.wire.values import Codec
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -67,7 +68,7 @@ class TestEngine:
 
     def __init__(
         self,
-        tools: Iterable[object] | Mapping[str, object] = (),
+        tools: Iterable[object] | Mapping[str, Fake] = (),
         *,
         seed: int = 0,
         store: Store | None = None,
@@ -77,7 +78,8 @@ class TestEngine:
     ) -> None:
         here = {} if workspace is None else {"workspace": str(workspace)}
         self._settings = load_settings({**here, **(config or {})}, env={})
-        self._tools = tuple(tools.values()) if isinstance(tools, Mapping) else tuple(tools)
+        self._fakes = tools if isinstance(tools, Mapping) else {}
+        self._tools = () if isinstance(tools, Mapping) else tuple(tools)
         self._fault = fault
         self._who = Who(owner="local", actor=Actor(kind=ActorKind.HUMAN, id="local", via="python"))
         self.clock = VirtualClock()
@@ -107,7 +109,9 @@ class TestEngine:
             fault=self._fault,
             codec=Codec(),
         )
-        self._parts = assemble(self._settings, self._tools, outside, carries="all")
+        adapters = adapters_of(self._settings, self._tools, outside.codec)
+        faked = with_fakes(adapters, self._fakes, clock=self.clock)
+        self._parts = assemble(self._settings, faked, outside, carries="all")
         await self._parts.runtime.open()
         self._desk = Desk(self._parts.runtime, self._parts.workspace)
         await self._parts.runtime.recover()
@@ -133,9 +137,7 @@ class TestEngine:
     async def start(self, plan: Plan | str | Path, inputs: JsonObject | None = None, *, key: str | None = None) -> Task:
         """A new task."""
         loaded = as_plan(plan)
-        wish = Wish(
-            plan=loaded.spec, digest=loaded.digest, inputs=inputs or {}, trusted=loaded.trusted, key=key
-        )
+        wish = Wish(plan=loaded.spec, digest=loaded.digest, inputs=inputs or {}, trusted=loaded.trusted, key=key)
         return Task(self.desk, self._who, await self.desk.submit(wish, self._who))
 
     async def get(self, task: str) -> Task:

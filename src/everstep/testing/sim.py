@@ -100,12 +100,12 @@ async def sleep(seconds: float, *, ctx: Ctx) -> dict[str, float]:
 
 @tool.pure("sim.fail")
 async def fail(
+    *,
     times: int = 1,
     code: str = "sim_failed",
     category: Category = Category.TRANSIENT,
     effect_state: EffectState = EffectState.NONE,
     retry_after: float | None = None,
-    *,
     ctx: Ctx,
 ) -> dict[str, int]:
     """Fail so many times, then succeed."""
@@ -164,7 +164,8 @@ async def leave(code: int | None = None, signal: str = "SIGKILL", times: int = 1
 @tool.pure("sim.result")
 async def result(kind: Literal["good", "nan", "surrogate", "deep", "huge", "wrong_type", "not_json"]) -> dict[str, Any]:
     """Return something that is, or is not, a result."""
-    return _result(kind)
+    broken: dict[str, Any] = _result(kind)
+    return broken
 
 
 def _result(kind: str) -> Any:  # noqa: ANN401 -- what it promises is broken on purpose

@@ -13,8 +13,9 @@ import random
 import signal
 import sys
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from everstep import Engine, Pause, Result, Task
 from everstep.torture.history import read_streams
@@ -22,7 +23,7 @@ from everstep.torture.workload import PLAN, Workload
 from everstep.torture.world import Appender, EffectLog, trial_tools
 
 KEY: Final = "trial"
-SETTINGS: Final[dict[str, Any]] = {"engine": {"max_recoveries": 1000}}
+SETTINGS: Final[dict[str, Any]] = {"engine": {"max_recoveries": 1000, "heartbeat": "100ms"}}
 """Kills come faster than progress here, which is not the task's fault."""
 ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
@@ -61,8 +62,13 @@ class Client:
         self._lines.write(what=what, op=op, **more)
 
 
-async def carry(folder: Path) -> None:
+Disturb: TypeAlias = Callable[[Task, Workload, Client], Awaitable[None]]
+"""Somebody who acts on the task while it is carried."""
+
+
+async def carry(folder: Path, disturb: Disturb) -> None:
     """Carry the trial's task to its end."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, tell_stacks)
     workload = Workload.read(folder)
     store = folder / "store.db"
     readers: list[Reader] = []
@@ -81,9 +87,9 @@ async def carry(folder: Path) -> None:
         news = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(subscribe(task, folder, Reader(store), news))
-            storm = group.create_task(pause_often(task, workload, client))
+            disturbing = asyncio.ensure_future(disturb(task, workload, client))
             result = await follow(engine, Asker(task, client, log), news)
-            storm.cancel()
+            disturbing.cancel()
         client.say("ok", "result", task=result.task_id, status=result.status, outputs=result.outputs)
         await account(engine, result, folder)
 
@@ -161,6 +167,12 @@ async def account(engine: Engine, result: Result, folder: Path) -> None:
     draft.replace(folder / "result.json")
 
 
+def tell_stacks() -> None:
+    """Where every coroutine stands, for somebody who wonders why nothing moves."""
+    for each in asyncio.all_tasks():
+        each.print_stack(file=sys.stderr)
+
+
 if __name__ == "__main__":
     faulthandler.register(signal.SIGUSR1)
-    asyncio.run(carry(Path(sys.argv[1])))
+    asyncio.run(carry(Path(sys.argv[1]), pause_often))

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -64,8 +64,9 @@ class Subject(Protocol):
 class EverstepSubject:
     """Ours: a child that uses the Python door. `source` is where the code comes from, if not from this one."""
 
-    def __init__(self, source: Path | None = None) -> None:
+    def __init__(self, source: Path | None = None, program: Sequence[str] = ("-m", "everstep.torture.child")) -> None:
         self._source = source or Path(__file__).parents[2]
+        self._program = program
         self._folder = Path()
 
     def prepare(self, folder: Path, workload: Workload) -> None:
@@ -75,7 +76,7 @@ class EverstepSubject:
     def start(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
         with (self._folder / "child.log").open("ab") as said:
             return subprocess.Popen(  # noqa: S603 -- our own program
-                [sys.executable, "-m", "everstep.torture.child", str(self._folder)],
+                [sys.executable, *self._program, str(self._folder)],
                 env={**os.environ, "PYTHONPATH": str(self._source), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=said,
@@ -141,6 +142,7 @@ class Plot:
     startup_s: float = 0.0
     work_s: float = 0.0
     failpoints: tuple[str, ...] = ()
+    patience_s: float = PATIENCE_S
 
 
 def random_plot(clean: Report, seed: int, kills: int) -> Plot:
@@ -197,11 +199,11 @@ def _live(start: Callable[[], subprocess.Popen[bytes]], plot: Plot, moment: Mome
     end: Literal["ended", "killed", "hung"] = "ended"
     try:
         if moment is None:
-            process.wait(PATIENCE_S)
+            process.wait(plot.patience_s)
         elif moment.inside == "startup":
             process.wait(moment.share * plot.startup_s)
         else:
-            _wait_for_effect(process, world, size)
+            _wait_for_effect(process, plot, world, size)
             process.wait(moment.share * plot.work_s * left)
         if process.returncode in {-signal.SIGKILL, FAILPOINT_EXIT}:
             end = "killed"
@@ -214,15 +216,16 @@ def _live(start: Callable[[], subprocess.Popen[bytes]], plot: Plot, moment: Mome
     return Life(process.pid, began_at, time.monotonic() - began, end)
 
 
-def _wait_for_effect(process: subprocess.Popen[bytes], world: World, size: int) -> None:
-    until = time.monotonic() + PATIENCE_S
+def _wait_for_effect(process: subprocess.Popen[bytes], plot: Plot, world: World, size: int) -> None:
+    until = time.monotonic() + plot.patience_s
     while process.poll() is None and world.size == size and time.monotonic() < until:
         time.sleep(0.001)
 
 
 def _ask_for_stacks(process: subprocess.Popen[bytes]) -> None:
-    """A child that hangs tells in its log where."""
+    """A child that hangs tells in its log where: its threads, and its coroutines if its loop still turns."""
     process.send_signal(signal.SIGUSR1)
+    process.send_signal(signal.SIGUSR2)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(STACKS_S)
 

@@ -53,7 +53,7 @@ class Workload:
         return {"name": "trial", "inputs": {"start": "integer"}, "steps": steps, "outputs": {"value": value}}
 
     @property
-    def inputs(self) -> dict[str, int]:
+    def inputs(self) -> dict[str, Any]:
         return {"start": self.seed + 1}
 
     @property
@@ -64,7 +64,7 @@ class Workload:
     @property
     def value(self) -> int:
         """The output of an undisturbed task."""
-        value = self.inputs["start"]
+        value: int = self.inputs["start"]
         for _ in range(self.steps):
             value = after(value)
         return value

@@ -154,18 +154,20 @@ def _reasons(value: object, pointer: str, depth: int) -> Iterator[tuple[str, str
     if isinstance(value, list | dict) and depth > DEPTH_MAX:
         yield pointer, f"nested more than {DEPTH_MAX} deep"
     elif type(value) is dict:
+        yield from ((pointer, reason) for key in value if (reason := _key_reason(key)))
         for key, item in value.items():
-            if type(key) is not str:
-                yield pointer, f"the key {key!r} is not text"
-            elif _half_pair(key):
-                yield pointer, "a key holds half a surrogate pair"
-            else:
-                yield from _reasons(item, child(pointer, key), depth + 1)
+            yield from _reasons(item, child(pointer, key), depth + 1)
     elif type(value) is list:
         for at, item in enumerate(value):
             yield from _reasons(item, child(pointer, at), depth + 1)
     elif reason := _scalar_reason(value):
         yield pointer, reason
+
+
+def _key_reason(key: object) -> str | None:
+    if type(key) is not str:
+        return f"the key {key!r} is not text"
+    return "a key holds half a surrogate pair" if _half_pair(key) else None
 
 
 _TOO_LARGE_A_NUMBER: Final = "whole numbers end at 2^53; send larger ones as text"

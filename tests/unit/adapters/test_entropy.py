@@ -2,6 +2,7 @@
 
 import re
 import timeit
+import uuid
 
 from everstep.adapters.entropy import SystemEntropy
 from everstep.ports.entropy import Entropy
@@ -28,6 +29,11 @@ def test_draws_are_in_range_and_spread() -> None:
     assert 0.4 < sum(drawn) / len(drawn) < 0.6
 
 
-def test_an_id_is_cheap() -> None:
+def test_an_id_is_cheaper_than_a_uuid() -> None:
+    """About 0.7 µs on a quiet machine; a ratio holds on a busy one too."""
     entropy = SystemEntropy()
-    assert min(timeit.repeat(lambda: entropy.new_id("t"), number=2_000, repeat=20)) / 2_000 < 2e-6
+    mine, reference = (
+        min(timeit.repeat(make, number=500, repeat=40))
+        for make in (lambda: entropy.new_id("t"), lambda: str(uuid.uuid4()))
+    )
+    assert mine < reference * 1.5

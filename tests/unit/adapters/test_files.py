@@ -352,7 +352,7 @@ WRITER = """
                 files.write("f", content[b"ab"[n % 2]], key="k1", expected=Expected())
                 print(".", end="", flush=True)
 """
-KILLS = 15
+KILLS = 10
 
 
 def test_a_killed_write_leaves_the_old_or_the_new_content(root: Path) -> None:

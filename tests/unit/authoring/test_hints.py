@@ -1,6 +1,7 @@
 """Every supported hint: its schema, its way in, its way back. Every other one: refused with a way out."""
 
 import sys
+import typing
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from types import ModuleType
 from typing import Annotated, Any, Literal, NewType, NotRequired, Optional, Required, TypedDict, Union
 
 import pytest
+import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +78,10 @@ SUPPORTED: list[tuple[Any, JsonObject, JsonValue, object]] = [
     (float, {"type": "number"}, 1.5, 1.5),
     (bool, {"type": "boolean"}, True, True),
     (None, {"type": "null"}, None, None),
+    (typing.List, {"type": "array"}, [1], [1]),  # noqa: UP006 -- users write it
+    (typing.Dict, {"type": "object"}, {"a": 1}, {"a": 1}),  # noqa: UP006 -- users write it
+    (typing_extensions.TypeAliasType("Alias", int), {"type": "integer"}, 3, 3),
+    (Annotated[int, "nothing of ours"], {"type": "integer"}, 3, 3),
     (Any, {}, {"a": [1]}, {"a": [1]}),
     (object, {}, "x", "x"),
     (list, {"type": "array"}, [1, "a"], [1, "a"]),
@@ -305,7 +311,7 @@ class Model:
     @staticmethod
     def model_json_schema() -> JsonObject:
         inner: JsonObject = {"type": "integer"}
-        return {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": inner}}
+        return {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}, "required": ["n"], "$defs": {"N": inner}}
 
     @classmethod
     def model_validate(cls, value: dict[str, int]) -> "Model":
@@ -328,7 +334,7 @@ def test_pydantic_models_are_understood_when_pydantic_is_loaded(monkeypatch: pyt
     module.__dict__["BaseModel"] = Model
     monkeypatch.setitem(sys.modules, "pydantic", module)
     shape = shape_of(list[Model], HERE)
-    assert shape.schema["items"] == {"type": "object", "properties": {"n": {"type": "integer"}}}
+    assert shape.schema["items"] == {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     assert shape.load is not None
     loaded = shape.load([{"n": 3}])
     assert isinstance(loaded, list)

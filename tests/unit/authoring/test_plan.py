@@ -358,6 +358,14 @@ def test_values_become_json() -> None:
     }
 
 
+def test_steps_are_needed_by_reference_or_id() -> None:
+    plan = Plan("p")
+    first = plan.step("a", "t.t", bind="first")
+    plan.step("b", "t.t")
+    plan.step("c", "t.t", needs=[first, "b"])
+    assert plan.spec.steps[2].needs == ("a", "b")
+
+
 def test_arguments_are_copied() -> None:
     arguments: dict[str, object] = {"x": [1]}
     plan = Plan("p")

@@ -131,6 +131,10 @@ CASES: list[tuple[str, JsonObject, str, str, str | None]] = [
      "'effect: pure' is less careful than the tool's 'verifiable'", None),
     ("effect_raised", plan(step("a", fallback=[{"tool": "mail.send", "with": MAIL}])), "/steps/0/fallback/0/tool",
      "'mail.send' acts as 'verifiable', more than the 'pure' it stands in for", None),
+    ("too_large", plan(step("a", for_each=[0] * 10_001)), "/steps/0/for_each", "10001 items, the limit is 10000", None),
+    ("bad_value", plan(step("a", resources=["docs://g/{a b}"])), "/steps/0/resources/0/uri",
+     "'{a b}' is not a variable, write {name}", None),
+    ("unknown_reference", plan(step("a", with_=q("${steps}"))), "/steps/0/with/query", "write steps.<id>", None),
     ("key_conflict", plan(step("a", parallel=2)), "/steps/0/parallel", "'parallel' needs 'for_each'", None),
     ("key_conflict", plan(step("a", approve={"title": "x", "within": "1h"})), "/steps/0/approve/within",
      "'within' needs 'on_timeout'", None),
@@ -207,6 +211,10 @@ GOOD: list[JsonObject] = [
     plan(step("a", with_=q("${json(inputs)}")), inputs={"x": "string", "y": {"type": "integer", "default": 3}}),
     plan(step("a", "shell.run", with_={"argv": ["git", "${task.id}"]}, limits={"memory": "1GB"})),
     plan(step("a", needs=[]), step("b", needs=[]), step("c", needs=["a", "b"]), parallel=2),
+    plan(step("a", fallback=[{"value": {"results": [{"url": "u"}]}}]), step("b", with_=q("${a.results[0].url}"))),
+    plan(step("a", fallback=[{"tool": "mcp.gh.find"}, {"value": "${error}"}]), step("b", with_=q("${a.indexed}"))),
+    plan(step("a", for_each=[1], fallback=[{"value": {"indexed": 1}}]), step("b", with_=q("${a[0].indexed}"))),
+    plan(step("a", undo={"tool": "search.web", "with": q("${a.indexed}"), "approve": "Undo ${a.indexed}?"})),
     plan(step("a", fallback=[{"value": None}]), step("b", with_=q("${default(a.indexed, 0)}"))),
 ]  # fmt: skip
 
@@ -253,6 +261,13 @@ def test_names_that_could_not_be_read_make_no_echo() -> None:
     assert [problem.code for problem in check(value)] == ["plan.missing_key"]
     inputs = plan(step("a", with_=q("${inputs.x}")), inputs={"x": "strng"})
     assert [problem.code for problem in check(inputs)] == ["plan.bad_value"]
+
+
+def test_what_unknown_tools_give_is_not_judged() -> None:
+    value = plan(step("a", "no.such"), step("b", for_each="${a.list}", with_=q("${item.x} ${a.y.z}")))
+    assert [problem.code for problem in check(value)] == ["plan.unknown_tool"]
+    unknown = plan(step("a", for_each="${nope}", with_=q("${item.x}")))
+    assert [problem.path for problem in check(unknown)] == ["/steps/0/for_each"]
 
 
 def test_a_hint_for_those_who_write_other_templates() -> None:

@@ -58,14 +58,14 @@ def circle(count: int) -> JsonObject:
 @pytest.mark.parametrize("make", [chain, strangers, circle])
 def test_twice_the_steps_twice_the_work(make: object) -> None:
     assert callable(make)
-    half, whole = calls_to_check(spec(make(250))), calls_to_check(spec(make(500)))
+    half, whole = calls_to_check(spec(make(150))), calls_to_check(spec(make(300)))
     assert whole < 2.3 * half
-    assert whole < 500 * 1_000
+    assert whole < 300 * 1_000
 
 
 def test_many_needs() -> None:
-    """125,000 edges are looked at once each."""
-    assert calls_to_check(spec(fan(500))) < 500 * 1_000
+    """20,000 edges are looked at once each."""
+    assert calls_to_check(spec(fan(200))) < 200 * 500
 
 
 def test_problems_are_bounded() -> None:

@@ -168,12 +168,18 @@ def test_details_become_strict_json(details: object, plain: JsonObject | None) -
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()) | st.integers(), inner) | st.tuples(inner),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(), max_size=5)
+    | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3),
+    max_leaves=6,
 )
 
 
-@given(st.dictionaries(st.text(), anything))
+@given(st.dictionaries(st.text(max_size=5), anything, max_size=3))
 def test_any_details_can_be_written(details: dict[str, object]) -> None:
     plain = plain_details(details)
     assert plain is not None

@@ -191,6 +191,12 @@ def test_what_an_adapter_translated_is_told_by_its_cause(tmp_path: Path) -> None
     assert classify(exc, tool="a.b").message == "bug in tool 'a.b': RuntimeError: it left (tools.py:2)"
 
 
+def test_causes_that_go_in_circles_end() -> None:
+    exc = ValueError("round")
+    exc.__cause__ = exc
+    assert classify(exc, tool="a.b").message == "bug in tool 'a.b': ValueError: round"
+
+
 def test_a_bug_without_any_frame() -> None:
     assert classify(ValueError(), tool="a.b").message == "bug in tool 'a.b': ValueError"
 

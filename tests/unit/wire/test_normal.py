@@ -201,6 +201,18 @@ SHAPES: list[tuple[JsonValue, str, str, str, str | None]] = [
      "'fallback'[0] has neither 'tool' nor 'value'", None),
     (plan(step("a", undo={"with": {}})), "missing_key", "/steps/0/undo", "'undo' has no 'tool'", None),
     (plan(step("a", with_=[])), "bad_type", "/steps/0/with", "'with' must be a map, not a list", None),
+    (plan(step("a", limits={"cost": "${x}"})), "binding_not_allowed", "/steps/0/limits/cost",
+     "'cost' must be written out", None),
+    (plan(step("a", limits={"cost": "x"})), "bad_type", "/steps/0/limits/cost",
+     "'cost' must be a number, not text", None),
+    (plan(step("a", limits={"disk": "${x}"})), "binding_not_allowed", "/steps/0/limits/disk",
+     "'disk' must be written out", None),
+    (plan(step("a", parallel="${x}")), "binding_not_allowed", "/steps/0/parallel",
+     "'parallel' must be written out", None),
+    (plan(step("a", on_error="${x}")), "binding_not_allowed", "/steps/0/on_error",
+     "'on_error' must be written out", None),
+    (plan(step("a", pool=3)), "bad_type", "/steps/0/pool", "'pool' must be text, not a number", None),
+    (plan(step("a", title=3)), "bad_type", "/steps/0/title", "'title' must be text, not a number", None),
     (plan(step("a", needs="b")), "bad_type", "/steps/0/needs", "'needs' must be a list, not text", None),
 ]  # fmt: skip
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everstep.domain.values import JsonObject, JsonValue
@@ -298,13 +298,29 @@ def test_any_text_is_a_plan_or_has_problems(text: str | bytes, syntax: str | Non
         assert problem.code.startswith("plan.")
 
 
-KEYS = "id tool with steps name retry approve when needs inputs finally title fallback x".split()
+KEYS = [
+    "id",
+    "tool",
+    "with",
+    "steps",
+    "name",
+    "retry",
+    "approve",
+    "when",
+    "needs",
+    "inputs",
+    "finally",
+    "title",
+    "fallback",
+    "x",
+]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner),
 )
 
 
+@settings(max_examples=40)
 @given(VALUES)
 def test_any_value_is_a_plan_or_has_problems(value: JsonValue) -> None:
     wrapped: JsonObject = {"name": "p", "steps": value}

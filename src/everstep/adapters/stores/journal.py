@@ -17,12 +17,27 @@ from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import Intent, Lease, StepCommit, TaskRow
 from everstep.domain.values import ARTIFACT_BYTES_MAX
-from everstep.ports.store import Claim, Claimed, Committed, Journaled
+from everstep.ports.store import Claim, Claimed, Committed, Journaled, Stale
 from everstep.wire.event import Pen
 from everstep.wire.values import digest_of
 
 GRANTING: Final = frozenset({TaskStatus.RUNNING, TaskStatus.CANCELLING})
 """Statuses in which a call may start; in `cancelling` only the plan's `finally` steps are proposed."""
+
+QUEUED: Final = TaskRow(
+    status=TaskStatus.QUEUED,
+    generation=1,
+    recoveries=0,
+    done=0,
+    due_at=None,
+    started_at=None,
+    ended_at=None,
+    outcome=None,
+    error_code=None,
+)
+"""The row of a task that was created a moment ago."""
+NO_TASK: Final = Stale(status=TaskStatus.QUEUED, epoch=Epoch(0), worker=None, last_seq=Seq(0))
+"""The refusal of a write to a task that does not exist."""
 
 
 @record

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, Stamp
@@ -18,8 +17,6 @@ from everstep.domain.values import JsonValue
 from everstep.ports import store as port
 from everstep.wire.event import decode, long_plan
 from everstep.wire.values import loads_strict
-
-_NO_TASK: Final = port.Stale(status=TaskStatus.QUEUED, epoch=i.Epoch(0), worker=None, last_seq=i.Seq(0))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,22 +99,11 @@ class MemoryStore:
             if known.new.id == new.id:
                 raise Conflict(f"the id {new.id} is taken")
             return port.KeyTaken(task=known.new.id)
-        row = t.TaskRow(
-            status=TaskStatus.QUEUED,
-            generation=1,
-            recoveries=0,
-            done=0,
-            due_at=None,
-            started_at=None,
-            ended_at=None,
-            outcome=None,
-            error_code=None,
-        )
         assert isinstance(new.created.body, TaskCreated)
         plan = long_plan(new.created.body)
         if plan is not None:
             self._payloads.update([plan])
-        kept = Kept(new=new, row=row, num=len(self._tasks) + 1, updated_at=new.at)
+        kept = Kept(new=new, row=journal.QUEUED, num=len(self._tasks) + 1, updated_at=new.at)
         events = journal.commit_drafts(kept.stamp(new.at, 1, new.actor), (new.created,)).events
         kept.events.extend(events)
         self._tasks[new.id] = kept
@@ -235,7 +221,7 @@ class MemoryStore:
         journal.check_row(sweep.row)
         kept = self._tasks.get(sweep.task)
         if kept is None:
-            return _NO_TASK
+            return journal.NO_TASK
         if (kept.row.status, kept.epoch, kept.worker) != (sweep.status, sweep.epoch, sweep.worker):
             return kept.stale()
         stamp = kept.stamp(sweep.at, sweep.row.generation, journal.engine_actor(self._opened()))
@@ -266,7 +252,7 @@ class MemoryStore:
         lease = commit.lease
         kept = self._tasks.get(lease.task)
         if kept is None:
-            return _NO_TASK
+            return journal.NO_TASK
         if (kept.last_seq, kept.epoch, kept.worker) != (commit.last_seq, lease.epoch, lease.worker):
             return kept.stale()
         answer = journal.commit_steps(commit)
@@ -284,7 +270,7 @@ class MemoryStore:
         journal.check_row(command.row)
         kept = self._tasks.get(command.task)
         if kept is None:
-            return _NO_TASK
+            return journal.NO_TASK
         if not self._stands(kept, command):
             return kept.stale()
         stamp = kept.stamp(command.at, command.row.generation, command.actor)

@@ -12,13 +12,11 @@ from typing import Any, TypeVar, cast
 from everstep.adapters.threads import Threads
 from everstep.domain.catalogue import SAID
 from everstep.domain.failure import Failure
-from everstep.domain.outcome import Probe
 from everstep.domain.raised import effect_of_client, failure_of, retry_after_ms, text_of
 from everstep.domain.values import JsonValue
 from everstep.ports.adapter import ToolAdapter
-from everstep.ports.codec import Codec
 from everstep.ports.function import Function, ProbeAnswer
-from everstep.ports.tool import Call, Ctx, Health, Prior, ToolSpec
+from everstep.ports.tool import Call, Ctx, Health, Prior, Probed, ToolSpec
 
 T = TypeVar("T")
 
@@ -26,9 +24,8 @@ T = TypeVar("T")
 class FunctionAdapter(ToolAdapter):
     """Calls one function with what its hints promise."""
 
-    def __init__(self, function: Function, *, codec: Codec, threads: Threads) -> None:
+    def __init__(self, function: Function, *, threads: Threads) -> None:
         self._function = function
-        self._codec = codec
         self._threads = threads
         self._is_async = function.spec.isolation == "inline"
 
@@ -88,16 +85,16 @@ class FunctionAdapter(ToolAdapter):
                 )
         return None
 
-    async def probe(self, call: Call) -> Probe:
+    async def probe(self, call: Call) -> Probed:
         """As the author's function finds it."""
         if self._function.probe is None:
-            return Probe(result="unknown")
+            return Probed(result="unknown")
         answer: ProbeAnswer = await self._ask(partial(self._function.probe, call))
         if isinstance(answer, str):
-            return Probe(result=answer)
+            return Probed(result=answer)
         word, output = answer
         value = cast("JsonValue", output) if self._function.dump is None else self._function.dump(output)
-        return Probe(result=word, output=self._codec.seal(value, untrusted=not self._function.spec.trusted_output))
+        return Probed(result=word, output=value)
 
     async def _ask(self, function: Callable[[], T | Awaitable[T]]) -> T:
         """Call an author's function that may block; a coroutine it returns is awaited here."""

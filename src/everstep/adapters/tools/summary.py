@@ -28,7 +28,7 @@ TEXTS: Final[JsonObject] = {
 
 _BETWEEN: Final = re.compile(r"""(?<=[.!?…])\s+|(?<=[.!?…]["'”)\]])\s+|\n+""")
 _WORD: Final = re.compile(r"\w{2,}")
-_COMMON: Final = frozenset(
+_TELLS_NOTHING: Final = frozenset(
     _WORD.findall("""
     about after all also an and any are as at be been but by can could did do does for from had has have he her his
     how if in into is it its just may more most much no not of on one only or other our out over said she should so
@@ -82,7 +82,7 @@ def _text(item: JsonValue) -> JsonValue:
 
 def _choose(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
     """Best first by how often the texts use its words; what was said already is not said again."""
-    often = Counter(word for sentence in sentences for word in set(sentence.words) if word not in _COMMON)
+    often = Counter(word for sentence in sentences for word in set(sentence.words) if word not in _TELLS_NOTHING)
     ranked = sorted(sentences, key=lambda one: (-_weight(one, often), one.source, one.place))
     best = list(islice(_unheard(ranked), count))
     return sorted(best, key=lambda one: (one.source, one.place))

@@ -5,12 +5,13 @@ from typing import TypeAlias
 
 from everstep.domain.attempts import History, history_of
 from everstep.domain.errors import EverstepError
+from everstep.domain.events import Who
 from everstep.domain.ids import Instant, PauseId, Seq, StepPath, TaskId
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.doors.api.request import Fields, Request, Response, reply
-from everstep.facade.desk import Desk, Who
+from everstep.facade.desk import Desk
 from everstep.ports.store import PauseFilter
 from everstep.settings import Settings
 from everstep.wire.event import decode

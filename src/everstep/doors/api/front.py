@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Final
 
 from everstep.domain.errors import EngineClosed, EverstepError, Validation
@@ -38,13 +38,12 @@ class Api:
             _log.exception("%s %s failed", request.method, request.path)
             return refused(EverstepError("something went wrong inside; the log has the details"))
 
-    async def stream(self, request: Request) -> AsyncIterator[bytes]:
-        """Frames, one line each. Raises an EverstepError before the first one where there is no stream."""
+    def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """Frames, one line each; close it when you leave. Where there is none, an EverstepError comes first."""
         found = match(request.method, request.path)
         if not found.route.streams:
             raise Validation("there is no stream at this path")
-        async for frame in watch(self._back, self._admit(found, request), self._closing):
-            yield frame
+        return watch(self._back, self._admit(found, request), self._closing)
 
     def streams(self, request: Request) -> bool:
         """Whether a door that can do both answers this with frames: an event path, unless a page is asked for."""

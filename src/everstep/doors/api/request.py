@@ -6,10 +6,10 @@ from typing import Final, cast
 from urllib.parse import parse_qsl, unquote
 
 from everstep.domain.errors import Validation
+from everstep.domain.events import Who
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.facade.desk import Who
 
 NO_STORE: Final[Mapping[str, str]] = {"cache-control": "no-store", "content-type": "application/json"}
 

@@ -6,8 +6,8 @@ that does not read is not waited for: the desk's queue overflows and its reader 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 from typing import Final
 
 from everstep.domain.errors import StoreError
@@ -39,15 +39,16 @@ def of_type(event: Journaled, types: tuple[str, ...]) -> bool:
     return not types or any(event.type == one or (one[-1] == "." and event.type.startswith(one)) for one in types)
 
 
-async def watch(back: Backing, asked: Asked, closing: asyncio.Event) -> AsyncIterator[bytes]:
+async def watch(back: Backing, asked: Asked, closing: asyncio.Event) -> AsyncGenerator[bytes, None]:
     """The frames of a task's stream; raises before the first one where there is none."""
     state = await find_task(back, asked)
     watcher = Watcher(back, asked, state)
     yield frames.hello(state, back.version, back.incarnation)
     async for frame in watcher.begin():
         yield frame
-    async for frame in watcher.follow(closing):
-        yield frame
+    async with aclosing(watcher.follow(closing)) as following:
+        async for frame in following:
+            yield frame
 
 
 class Watcher:
@@ -81,7 +82,7 @@ class Watcher:
         if frame := self._caught_up():
             yield frame
 
-    async def follow(self, closing: asyncio.Event) -> AsyncIterator[bytes]:
+    async def follow(self, closing: asyncio.Event) -> AsyncGenerator[bytes, None]:
         """Events as they become durable, ticks and heartbeats in between."""
         if self._state.terminal and self._until_end and self._last >= self._head:
             return

@@ -11,16 +11,18 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from everstep.doors.cli.engines import EmptyStore, LocalEngine, OwnEngine, judge, open_own
+from everstep.domain.errors import EverstepError, SettingsError, StoreLocked
+from everstep.doors.cli.bench import judge
+from everstep.doors.cli.engines import EmptyStore, LocalEngine, OwnEngine, open_own
+from everstep.doors.cli.modules import importable, load_tools
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection
-from everstep.doors.cli.targets import importable
 from everstep.doors.local import LocalClient, find_engine
-from everstep.domain.errors import EverstepError, StoreLocked
 from everstep.settings import Settings, load_settings
 
 PATIENCE_S: Final = 1.0
@@ -53,10 +55,14 @@ class Opening:
 
     async def judge(self, tools: tuple[object, ...] = ()) -> Connection:
         """Somebody who knows the tools: a live engine, else a desk without a store."""
-        return await self._live() or judge(self.settings, self._more(tools))
+        live = await self._live()
+        if live is not None:
+            return live
+        load_tools(self.settings)
+        return judge(self.settings, self._more(tools))
 
-    async def connect(self, need: Need, tools: tuple[object, ...] = ()) -> Connection:
-        """Somebody who does what is needed; raises StoreLocked if the holder is silent."""
+    async def connect(self, need: Need, tools: tuple[object, ...] = (), *, makes: bool = False) -> Connection:
+        """Somebody who does what is needed; `makes` a store if there is none. Raises StoreLocked."""
         if need is Need.JUDGE:
             return await self.judge(tools)
         refused: StoreLocked | None = None
@@ -64,10 +70,10 @@ class Opening:
             live = await self._live()
             if live is not None:
                 return live
-            if need is Need.LOOK and not _exists(self.settings):
+            if not makes and not _exists(self.settings):
                 return EmptyStore()
             try:
-                self._own = await open_own(self.settings, self._more(tools), carries=need is Need.CARRY)
+                self._own = await self._become(need, tools)
             except StoreLocked as error:
                 refused = error
                 await asyncio.sleep(PATIENCE_S / KNOCKS)
@@ -76,16 +82,26 @@ class Opening:
         assert refused is not None
         raise silent(refused, self.settings)
 
-    def reconnect(self, need: Need, task: str) -> Callable[[], Awaitable[Connection]]:
-        """Whom to turn to when the engine one followed has gone: the next one, or this process."""
+    def reconnect(self, task: str | None) -> Callable[[], Awaitable[Connection]]:
+        """Whom to turn to when the engine one followed has gone: the next, or this process, which carries `task`."""
 
         async def again() -> Connection:
-            connection = await self.connect(need)
-            if need is Need.CARRY:
+            connection = await self.connect(Need.CARRY)
+            if task is not None:
                 connection.carry(task)
             return connection
 
         return again
+
+    async def _become(self, need: Need, tools: tuple[object, ...]) -> OwnEngine:
+        settings = self.settings
+        try:
+            load_tools(settings)
+        except SettingsError:
+            if need is not Need.LOOK:
+                raise
+            settings = replace(settings, tools=())  # tools that cannot be loaded are no reason not to look
+        return await open_own(settings, self._more(tools), carries=need is Need.CARRY)
 
     def _more(self, tools: tuple[object, ...]) -> tuple[object, ...]:
         """Functions that the project's modules do not hold already."""

@@ -5,13 +5,13 @@ from typing import Any, TypeAlias
 
 import click
 
+from everstep.domain.errors import Conflict, NotFound
+from everstep.doors.cli.bench import open_keeping
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps, shown
-from everstep.doors.cli.engines import open_keeping
-from everstep.doors.cli.session import Session
+from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Group
 from everstep.doors.cli.words import plural, safe, size
-from everstep.domain.errors import Conflict, NotFound
 
 Json: TypeAlias = dict[str, Any]
 
@@ -50,17 +50,16 @@ def check() -> int:
     """Check the file and every journal in it; exit 1 if something is wrong."""
 
     async def act(opening: Opening) -> int:
-        await _must_exist(opening)
+        _must_exist(opening)
         async with open_keeping(opening.settings) as store:
             problems = await store.check()
-        session = opening.session
-        if session.json:
+        if opening.session.json:
             listed = [{"task": None, "seq": None, "what": what} for what in problems]
-            session.result_json({"ok": not problems, "problems": listed})
+            opening.session.result_json({"ok": not problems, "problems": listed})
         else:
             for what in problems:
-                session.result(safe(what))
-            session.result("ok" if not problems else plural(len(problems), "problem"))
+                opening.session.result(safe(what))
+            opening.session.result("ok" if not problems else plural(len(problems), "problem"))
         return EXIT_PROBLEMS if problems else 0
 
     return perform_steps(act)
@@ -70,27 +69,27 @@ def check() -> int:
 @click.argument("file")
 def backup(file: str) -> int:
     """Write a verified copy of the store to FILE, consistent as of one moment."""
+    target = Path(file).absolute()
+    if target.exists():
+        raise Conflict(f"'{file}' is already there", what_to_do="choose another name")
+    if not target.parent.is_dir():
+        raise NotFound(f"no folder '{target.parent}'", what_to_do=f"mkdir -p '{target.parent}'")
 
     async def act(opening: Opening) -> int:
-        await _must_exist(opening)
-        target = Path(file)
-        if target.exists():
-            raise Conflict(f"'{file}' is already there", what_to_do="choose another name")
-        if not target.absolute().parent.is_dir():
-            raise NotFound(f"no folder '{target.parent}'", what_to_do=f"mkdir -p '{target.parent}'")
+        _must_exist(opening)
         async with open_keeping(opening.settings) as store:
-            await store.backup(target.absolute())
-        session = opening.session
-        if session.json:
-            session.result_json({"file": str(target.absolute()), "bytes": target.stat().st_size})
-        else:
-            session.result(f"{file}  {size(target.stat().st_size)}")
+            await store.backup(target)
         return 0
 
-    return perform_steps(act)
+    perform_steps(act)
+    if session().json:
+        session().result_json({"file": str(target), "bytes": target.stat().st_size})
+    else:
+        session().result(f"{file}  {size(target.stat().st_size)}")
+    return 0
 
 
-async def _must_exist(opening: Opening) -> None:
+def _must_exist(opening: Opening) -> None:
     path = opening.settings.store_path
     if path is None or not path.exists():
         raise NotFound(f"there is no store {shown(opening.settings)}", what_to_do="the first `everstep run` makes it")

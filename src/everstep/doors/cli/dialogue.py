@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from everstep.doors.cli.words import safe, safe_lines
+from everstep.doors.cli.words import safe, safe_lines, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -21,7 +21,7 @@ _LETTERS: Final = {
     "retry": ("r", "[r]etry"),
     "retry_with": ("e", "[e]dit"),
     "supply_arguments": ("g", "[g]ive it"),
-    "supply_output": ("o", "give the [o]utput"),
+    "supply_output": ("o", "[o]utput"),
     "run_producer": ("p", "call the [p]roducer"),
     "answer": ("a", "[a]nswer"),
     "resume": ("r", "[r]esume"),
@@ -73,6 +73,12 @@ class Dialogue:
         step = self.pause.get("step")
         tool = reason.get("suggestedTool")
         return ", ".join(filter(None, (f"step {step}" if step else "", tool or "")))
+
+    @property
+    def hint(self) -> str:
+        """What to know before answering: why the last line was not taken, a cure, or the reason."""
+        why = self.pause.get("why") or ""
+        return self.message or cure(self.pause) or (safe(why) if why != self.pause["title"] else "")
 
     @property
     def prompt(self) -> str:
@@ -197,7 +203,7 @@ def value_of(text: str) -> Any:  # noqa: ANN401 -- any JSON
 
 
 def _refuse(word: str) -> None:
-    raise BadValue(f"{word} is not JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def schema_words(schema: Json) -> str:
@@ -239,5 +245,5 @@ def answer_commands(pause: Json) -> list[str]:
     for one in pause["answers"]:
         needs = ((one.get("schema") or {}).get("properties") or {}).keys()
         extra = " --set NAME=VALUE" if "arguments" in needs else " --value JSON" if needs else ""
-        commands.append(f"everstep answer {pause['id']} {one['answer']}{extra}")
+        commands.append(f"everstep answer {short(pause['id'])} {one['answer']}{extra}")
     return commands

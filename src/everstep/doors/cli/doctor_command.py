@@ -11,13 +11,13 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import click
 
+from everstep.domain.errors import EverstepError, SettingsError
 from everstep.doors.cli.connect import Opening, perform_steps, settings_of, shown
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Ask
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import safe, size
 from everstep.doors.local import find_engine, read_lock
-from everstep.domain.errors import EverstepError, SettingsError
 from everstep.settings import Settings
 
 Status: TypeAlias = Literal["ok", "warning", "failed"]
@@ -83,12 +83,14 @@ def _machine() -> Iterator[Check]:
     found = apsw.sqlite_lib_version()
     enough = tuple(int(part) for part in found.split(".")) >= SQLITE_MIN
     least = ".".join(map(str, SQLITE_MIN))
-    yield Check("sqlite", "ok" if enough else "failed", found, None if enough else f"pip install --upgrade apsw  # {least}")
+    yield Check(
+        "sqlite", "ok" if enough else "failed", found, None if enough else f"pip install --upgrade apsw  # {least}"
+    )
 
 
 def _settings(settings: Settings) -> Check:
-    said = {key: one for key, one in settings.listing().items() if isinstance(one, dict) and one["source"] != "default"}
-    detail = ", ".join(f"{key} from {_near(str(one['source']))}" for key, one in said.items() if isinstance(one, dict))
+    said = [key for key in settings.listing() if settings.source_of(key) != "default"]
+    detail = ", ".join(f"{key} from {_near(settings.source_of(key))}" for key in said)
     return Check("settings", "ok", detail or "all defaults")
 
 
@@ -179,5 +181,3 @@ async def _tools(opening: Opening) -> Check:
         return Check("tools", "failed", error.message, error.what_to_do)
     count = len(reply.body.get("items") or ())
     return Check("tools", "ok", f"{count} tools; list them: everstep tools")
-
-

@@ -1,15 +1,17 @@
 """The last words of a command that followed a task: outputs on stdout, the rest on stderr, and the exit code."""
 
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import everstep
+from everstep.domain.errors import EverstepError
 from everstep.doors.cli.dialogue import answer_commands, cure
 from everstep.doors.cli.follow import Follower, Stop
 from everstep.doors.cli.render import Line, issue_lines, last_line, output_lines
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.view import TaskView
-from everstep.doors.cli.words import safe, safe_lines, short
-from everstep.domain.errors import EverstepError
+from everstep.doors.cli.words import output_text, safe, safe_lines, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -53,7 +55,7 @@ def exit_code(view: TaskView, stop: Stop) -> int:
 
 async def _ended(connection: Connection, view: TaskView, session: Session) -> None:
     say(session, last_line(view))
-    for line in issue_lines(view):
+    for line in issue_lines(view) if view.status == "completed" else ():
         say(session, line)
     if view.status == "failed":
         for text in await failure_lines(connection, view):
@@ -88,8 +90,35 @@ async def log_tail(connection: Connection, task: str, step: str | None) -> list[
         page = await ask(connection, "GET", path_of("tasks", task, "logs", step=step, limit=500))
     except EverstepError:
         return []
-    lines = [line for item in page.get("items") or () for line in safe_lines(str(item.get("message") or ""))]
-    return lines[-LOG_LINES:]
+    return [line for item in page.get("items") or () for line in log_lines(item)][-LOG_LINES:]
+
+
+def log_lines(item: Json, *, whole: bool = False) -> list[str]:
+    """What was logged, with the part of a stack that is the user's own."""
+    fields: Json = item.get("fields") or {}
+    lines = safe_lines(str(item.get("message") or ""))
+    stack = fields.get("stack")
+    if isinstance(stack, str):
+        return [
+            *lines,
+            *(f"  {line}" for line in safe_lines(stack.rstrip()) if whole),
+            *([] if whole else own_stack(stack)),
+        ]
+    more = " ".join(f"{name}={output_text(value)}" for name, value in fields.items())
+    return [*lines[:-1], f"{lines[-1]} {safe(more)}".rstrip()]
+
+
+def own_stack(stack: str) -> list[str]:
+    """A stack without the frames of this package: what is left is the user's code."""
+    ours, kept, skipping = str(Path(everstep.__file__).parent), [], False
+    for line in stack.rstrip().splitlines():
+        if line.startswith("  File "):
+            skipping = line.startswith(f'  File "{ours}')
+        elif not line.startswith("  "):
+            skipping = False
+        if not skipping:
+            kept.append(f"  {safe(line)}")
+    return kept
 
 
 def waiting_lines(view: TaskView) -> list[str]:
@@ -111,9 +140,8 @@ def waiting_lines(view: TaskView) -> list[str]:
 def _paused_text(view: TaskView) -> str:
     questions = [pause for pause in view.pauses.values() if pause["reason"]["type"] != "userRequested"]
     if questions:
-        return (
-            f"Waits for you: {safe(questions[0]['title'])} Nothing is lost. Answer: everstep inbox {questions[0]['id']}"
-        )
+        first = questions[0]
+        return f"Waits for you: {safe(first['title'])} Nothing is lost. Answer: everstep inbox {short(first['id'])}"
     ended = [step.id for step in view.steps.values() if step.ended]
     after = view.last_step or (ended[-1] if ended else None)
     where = f"after {after}" if after else "before the first step"

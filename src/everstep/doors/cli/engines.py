@@ -2,22 +2,18 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from everstep.bootstrap import build
+from everstep.domain.errors import EverstepError, NotFound
+from everstep.domain.events import Actor, ActorKind, Who
+from everstep.domain.ids import TaskId
 from everstep.doors.api import Api, Request, split_target
 from everstep.doors.cli.session import own_version
-from everstep.doors.cli.talk import Ask, Connection, Json, Reply
+from everstep.doors.cli.talk import Ask, Json, Reply
 from everstep.doors.errors import problem, refusal_of
 from everstep.doors.local import LocalClient
-from everstep.domain.errors import EverstepError, NotFound
-from everstep.domain.events import Actor, ActorKind
-from everstep.domain.ids import TaskId
-from everstep.facade.desk import Desk, Who
+from everstep.facade.desk import Desk
 from everstep.facade.engine import Engine
-from everstep.ports.store import Store
 from everstep.settings import Settings
 
 VIA: Final = "cli"
@@ -75,32 +71,6 @@ async def open_own(settings: Settings, tools: tuple[object, ...], *, carries: bo
     return OwnEngine(engine, settings)
 
 
-@asynccontextmanager
-async def open_keeping(settings: Settings) -> AsyncIterator[Store]:
-    """The store itself, for those who look after it: locked, no task is touched. Raises StoreLocked."""
-    runtime = build(settings, (), carries="none").runtime
-    await runtime.open()
-    try:
-        yield runtime.kit.store
-    finally:
-        await runtime.close()
-
-
-class Bench(Desk):
-    """A desk that has tools and no store: plans can be judged at it, and nothing else happens."""
-
-    @property
-    def gate(self) -> Any:  # noqa: ANN401 -- the engine's own type
-        """Open, since nothing has to be recovered first."""
-        return replace(super().gate, ready=True, reason="")
-
-
-def judge(settings: Settings, tools: tuple[object, ...]) -> Connection:
-    """Somebody who knows the tools and opens nothing."""
-    parts = build(settings, tools, carries="none")
-    return ApiTalk(Bench(parts.runtime, parts.workspace), settings)
-
-
 class LocalEngine:
     """The process that holds the store, at its socket."""
 
@@ -139,8 +109,9 @@ class EmptyStore:
 
     async def stream(self, path: str) -> AsyncIterator[Json]:  # noqa: ARG002 -- nothing is ever said
         """Nothing."""
-        return
-        yield {}
+        nothing: tuple[Json, ...] = ()
+        for frame in nothing:
+            yield frame
 
     def carry(self, task: str) -> None:
         """There is nothing to carry."""

@@ -4,12 +4,12 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from everstep.doors.cli.session import Session, session
-from everstep.doors.cli.verbs import Verb
 from everstep.domain.catalogue import ERROR_CODES
 from everstep.domain.errors import NotFound
 from everstep.domain.failure import TREATMENT
 from everstep.domain.suggest import did_you_mean, suggest
+from everstep.doors.cli.session import Session, session
+from everstep.doors.cli.verbs import Verb
 from everstep.doors.errors import REFUSALS
 
 Json: TypeAlias = dict[str, Any]

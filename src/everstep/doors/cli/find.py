@@ -2,8 +2,8 @@
 
 from typing import Any, Final, TypeAlias
 
-from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.domain.errors import EverstepError, NotFound
+from everstep.doors.cli.talk import Connection, ask, path_of
 
 Json: TypeAlias = dict[str, Any]
 

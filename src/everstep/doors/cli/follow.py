@@ -12,17 +12,18 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from textwrap import wrap
 from typing import Any, Final, TypeAlias
 
-from everstep.doors.cli.dialogue import LEAVE, Dialogue, cure
+from everstep.domain.errors import EverstepError
+from everstep.doors.cli.dialogue import LEAVE, Dialogue
 from everstep.doors.cli.keyboard import END, Keyboard, in_front
 from everstep.doors.cli.render import Line
 from everstep.doors.cli.screens import Screen
-from everstep.doors.cli.session import Session
+from everstep.doors.cli.session import Session, width
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.view import TaskView
 from everstep.doors.cli.words import cut, listed
-from everstep.domain.errors import EverstepError
 
 Json: TypeAlias = dict[str, Any]
 
@@ -51,7 +52,7 @@ class Manner:
     """Ctrl-C pauses the task; else it only leaves."""
     fail_fast: bool = False
     timeout_s: float | None = None
-    reconnect: Callable[[], Awaitable[Connection]] | None = None
+    reconnect: Callable[[], Awaitable[Connection]]
     """Whom to turn to when the engine we followed has gone."""
 
 
@@ -64,7 +65,8 @@ class Follower:
     screen: Screen
     session: Session
     manner: Manner
-    interrupts: int = 0
+    presses: int = 0
+    """How often Ctrl-C was pressed."""
     _queue: "asyncio.Queue[tuple[str, Any]]" = field(default_factory=asyncio.Queue)
     _dialogue: Dialogue | None = None
     _settled: set[str] = field(default_factory=set)
@@ -106,21 +108,25 @@ class Follower:
             except TimeoutError:
                 self.screen.paint()
                 continue
-            match kind:
-                case "frame":
-                    self._frame(what)
-                case "line":
-                    await self._line(what)
-                case "interrupt":
-                    await self._interrupt()
-                case "broken":
-                    raise what
+            await self._happened(kind, what)
+            self._queue.task_done()
+
+    async def _happened(self, kind: str, what: Any) -> None:  # noqa: ANN401 -- one type per kind
+        match kind:
+            case "frame":
+                self._frame(what)
+            case "line":
+                await self._line(what)
+            case "ctrl-c":
+                await self._pressed()
+            case _:
+                raise what
 
     def _verdict(self) -> Stop | None:
         view, manner = self.view, self.manner
         if view.terminal:
             return Stop.ENDED
-        if self.interrupts and (view.status == "paused" or not manner.pauses):
+        if self.presses and (view.status == "paused" or not manner.pauses):
             return Stop.INTERRUPTED
         if manner.fail_fast and any(step.status == "failed" for step in view.steps.values()):
             return Stop.NEEDS_SOMEONE
@@ -139,22 +145,14 @@ class Follower:
                     self._queue.put_nowait(("frame", frame))
                     if self._queue.qsize() > 1000:
                         await asyncio.sleep(0)
-                await self._queue_empty()
-                if self.view.terminal:
-                    return
-                if self.manner.reconnect is None:
-                    raise EverstepError(
-                        "the engine stopped before the task ended; nothing is lost",
-                        code="store_unavailable",
-                        what_to_do=f"everstep watch {self.view.id}",
-                    )
-                self.connection = await self.manner.reconnect()
+                await self._queue.join()  # so that `seq` is where the stream ended
+                if not self._over():
+                    self.connection = await self.manner.reconnect()
         except EverstepError as error:
             self._queue.put_nowait(("broken", error))
 
-    async def _queue_empty(self) -> None:
-        while not self._queue.empty():
-            await asyncio.sleep(0.01)
+    def _over(self) -> bool:
+        return self.view.terminal
 
     def _frame(self, frame: Json) -> None:
         before = set(self.view.pauses)
@@ -178,7 +176,7 @@ class Follower:
 
     def _converse(self) -> None:
         """Open a question for the oldest pause nobody here has dealt with, and show what is being typed."""
-        if not self.manner.asks:
+        if not self.manner.asks or self.presses:
             return
         if self._dialogue is None:
             open_ones = [pause for name, pause in self.view.pauses.items() if name not in self._settled]
@@ -186,18 +184,18 @@ class Follower:
                 return
             self._dialogue = Dialogue(open_ones[0])
             self._keyboard.listen()
-        self.screen.ask(question_lines(self._dialogue, self._keyboard.typed))
+        self.screen.ask(question_lines(self._dialogue, self._keyboard.typed, width()))
 
     async def _line(self, line: str) -> None:
         dialogue = self._dialogue
         if dialogue is None:
-            return
+            return None
         body = LEAVE if line == END else dialogue.hear(line)
         if dialogue.viewing:
             for detail in dialogue.details():
                 self.screen.remark((("    ", ""), (detail, "dim")))
         if body is None:
-            return
+            return None
         if isinstance(body, str):
             self._left = True
             self._settled.add(dialogue.id)
@@ -217,7 +215,9 @@ class Follower:
 
     # Leaving
 
-    async def _interrupt(self) -> None:
+    async def _pressed(self) -> None:
+        if self._dialogue is not None:
+            self._close_dialogue()
         if not self.manner.pauses or self.view.status == "paused":
             return
         names = [step.id for step in self.view.running]
@@ -232,10 +232,10 @@ class Follower:
         loop = asyncio.get_running_loop()
 
         def pressed(_number: int, _frame: object) -> None:
-            self.interrupts += 1
-            if self.interrupts > 1:
+            self.presses += 1
+            if self.presses > 1:
                 self._leave_at_once()
-            loop.call_soon_threadsafe(self._queue.put_nowait, ("interrupt", None))
+            loop.call_soon_threadsafe(self._queue.put_nowait, ("ctrl-c", None))
 
         before = signal.signal(signal.SIGINT, pressed)
         try:
@@ -254,11 +254,12 @@ class Follower:
         os._exit(EXIT_INTERRUPTED)
 
 
-def question_lines(dialogue: Dialogue, typed: str) -> list[Line]:
+def question_lines(dialogue: Dialogue, typed: str, columns: int) -> list[Line]:
     """The question, what would have prevented it, and what is being typed."""
-    lines: list[Line] = [((" || ", "yellow"), (cut(dialogue.title, 70), "bold"), (f"   {dialogue.aside}", "dim"))]
-    aside = dialogue.message or cure(dialogue.pause)
-    if aside:
-        lines.append(((f"    {aside}", "yellow" if dialogue.message else "dim"),))
+    lines: list[Line] = [((" || ", "yellow"), (cut(dialogue.title, max(columns - 36, 20)), "bold"))]
+    lines[0] += ((f"   {cut(dialogue.aside, 30)}", "dim"),)
+    style = "yellow" if dialogue.message else "dim"
+    hint = wrap(dialogue.hint, max(columns - 5, 20), max_lines=2, placeholder=" …")
+    lines += [((f"    {text}", style),) for text in hint]
     lines.append(((f"    {dialogue.prompt} ", ""), (f"{typed}", "bold"), ("▏", "cyan")))
     return lines

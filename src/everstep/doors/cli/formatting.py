@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
+from everstep.domain.errors import Conflict
 from everstep.doors.cli.refusal import PlanRefused
 from everstep.doors.cli.targets import read_text
-from everstep.domain.errors import Conflict
 from everstep.wire.fmt import format_json, format_yaml
 from everstep.wire.plan import read_plan
 from everstep.wire.show import to_json

@@ -6,17 +6,17 @@ from typing import Any, TypeAlias
 
 import click
 
+from everstep.domain.errors import EverstepError
+from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.dialogue import LEAVE, BadValue, Dialogue, answer_commands, cure, value_of
 from everstep.doors.cli.find import find_pause
-from everstep.doors.cli.pursue import carry_on
+from everstep.doors.cli.given import text_of_file
+from everstep.doors.cli.pursue import Pursuit, carry_on
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
-from everstep.doors.cli.targets import text_of_file
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import ago, instant, safe, short
-from everstep.domain.errors import EverstepError
-from everstep.domain.suggest import did_you_mean, suggest
 
 Json: TypeAlias = dict[str, Any]
 
@@ -99,7 +99,7 @@ def answer(pause: str, answer: str | None, *, wait: bool, detach: bool, **said: 
         after = await ask(connection, "POST", path_of("inbox", found["id"], "answer"), body)
         task = await ask(connection, "GET", path_of("tasks", found["task"]))
         if (wait or connection.own) and not detach and task["status"] != "paused":
-            return await carry_on(opening, connection, task, waits=wait, taken_up=True)
+            return await carry_on(opening, connection, task, Pursuit(waits=wait, taken_up=True))
         if session.json:
             session.result_json(after)
         else:

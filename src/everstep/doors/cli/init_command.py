@@ -7,10 +7,10 @@ from typing import Final
 
 import click
 
-from everstep.doors.cli.session import session
-from everstep.doors.cli.targets import reason
-from everstep.doors.cli.verbs import Verb
 from everstep.domain.errors import Conflict, EverstepError
+from everstep.doors.cli.given import reason
+from everstep.doors.cli.session import session
+from everstep.doors.cli.verbs import Verb
 
 TEMPLATES: Final = ("hello",)
 FILES: Final = ("everstep.toml", "hello.plan.yaml", "hello_tools.py", "test_hello.py")
@@ -33,7 +33,7 @@ def init(folder: str, template: str, *, force: bool) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
         for name in FILES:
-            (path / name).write_bytes((source / name).read_bytes())
+            (path / name).write_bytes((source / f"{name}.txt").read_bytes())
     except OSError as error:
         raise EverstepError(
             f"cannot write to '{folder}': {reason(error)}",

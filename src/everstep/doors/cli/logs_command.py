@@ -1,15 +1,16 @@
-"""`everstep logs`: what tools logged while they worked. Not the journal: lines for people, kept as long as the log is."""
+"""`everstep logs`: what tools logged while they worked. Not the journal: lines for people, kept for a while."""
 
 from typing import Any, TypeAlias
 
 import click
 
 from everstep.doors.cli.connect import Need, perform
+from everstep.doors.cli.endings import log_lines
 from everstep.doors.cli.find import find_task
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
-from everstep.doors.cli.words import clock, safe_lines
+from everstep.doors.cli.words import clock
 
 Json: TypeAlias = dict[str, Any]
 
@@ -48,5 +49,5 @@ def _show(session: Session, item: Json) -> None:
         session.result_json({"type": "log", **item})
         return
     where = f"{item.get('step') or '-'}#{item.get('attempt') or '-'}"
-    for line in safe_lines(str(item.get("message") or "")):
+    for line in log_lines(item, whole=session.verbose > 0):
         session.result(f"{clock(item.get('at'))} {item.get('level') or 'info':<7} {where}  {line}")

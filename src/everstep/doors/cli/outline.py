@@ -2,9 +2,9 @@
 
 from typing import Any, TypeAlias
 
+from everstep.domain.plan import OnError, PlanSpec, StepSpec
 from everstep.doors.cli.render import table
 from everstep.doors.cli.words import safe
-from everstep.domain.plan import OnError, PlanSpec, StepSpec
 
 Json: TypeAlias = dict[str, Any]
 

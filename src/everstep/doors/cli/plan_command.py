@@ -7,18 +7,16 @@ from typing import Any, TypeAlias
 
 import click
 
-from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
-from everstep.doors.cli.outline import outline
-from everstep.doors.cli.refusal import PlanRefused, problem_of
-from everstep.doors.cli.run_command import asks_line
-from everstep.doors.cli.session import Session
-from everstep.doors.cli.talk import Connection, ask, path_of
-from everstep.doors.cli.targets import Target, find_target, reason
-from everstep.doors.cli.verbs import Group
-from everstep.doors.cli.words import output_text, plural, safe
 from everstep.domain.errors import EverstepError
-from everstep.wire.show import show as show_problems
-from everstep.wire.source import Source
+from everstep.doors.cli.checking import asks_line, find_problems, refusal_of, tell_checked
+from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
+from everstep.doors.cli.given import reason
+from everstep.doors.cli.outline import outline
+from everstep.doors.cli.session import Session, session
+from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.targets import Target, find_target
+from everstep.doors.cli.verbs import Group
+from everstep.doors.cli.words import output_text, safe
 
 Json: TypeAlias = dict[str, Any]
 
@@ -41,7 +39,7 @@ def check(files: tuple[str, ...], *, strict: bool) -> int:
         for file in files:
             target = find(file, opening)
             connection = await opening.judge(target.tools)
-            found = await ask(connection, "POST", path_of("plans", "check"), target.body())
+            found = await find_problems(connection, target)
             invalid = not found["valid"] or (strict and bool(found["problems"]))
             asks = (found.get("summary") or {}).get("asks") or []
             checked.append({"valid": not invalid, "problems": found["problems"], "asks": asks})
@@ -61,23 +59,6 @@ def find(file: str, opening: Opening) -> Target:
     return find_target(file, opening.settings)
 
 
-def tell_checked(session: Session, target: Target, found: Json, *, invalid: bool) -> None:
-    """Problems with their lines, or that there are none."""
-    problems = [problem_of(one, target.file) for one in found["problems"]]
-    if problems:
-        source = Source(target.text, target.file) if target.text is not None else None
-        session.result(show_problems(problems, source).rstrip("\n"))
-    name = target.file or target.said
-    if invalid:
-        session.warn(f"{name}: {plural(len(problems), 'problem')}", "red")
-        return
-    steps = (found.get("summary") or {}).get("steps")
-    count = steps if isinstance(steps, int) else len(steps or ())
-    session.result(f"{name}: ok, {plural(count, 'step')}")
-    if hint := asks_line(found):
-        session.result(f"  {hint}")
-
-
 @plan.command(name="show", epilog="everstep plan show brief.plan.yaml\neverstep plan show agent:plan")
 @click.argument("target", metavar="PLAN")
 def show_plan(target: str) -> int:
@@ -87,10 +68,10 @@ def show_plan(target: str) -> int:
         session = opening.session
         found = find(target, opening)
         connection = await opening.judge(found.tools)
-        checked = await ask(connection, "POST", path_of("plans", "check"), found.body())
+        checked = await find_problems(connection, found)
         spec = found.spec
         if spec is None:
-            raise PlanRefused(f"'{target}' cannot be read", checked["problems"], text=found.text, file=found.file)
+            raise refusal_of(found, checked, f"'{target}' cannot be read")
         if session.json:
             from everstep.wire.plan import to_json
 
@@ -121,7 +102,6 @@ def show_plan(target: str) -> int:
 def fmt(file: str, syntax: str | None, *, only_check: bool, drop_comments: bool) -> int:
     """Write a plan in its normal spelling. Never changes what it means."""
     from everstep.doors.cli.formatting import formatted
-    from everstep.doors.cli.session import session
 
     text, new = formatted(file, syntax, drop_comments=drop_comments)
     if only_check:
@@ -131,7 +111,7 @@ def fmt(file: str, syntax: str | None, *, only_check: bool, drop_comments: bool)
     if syntax is not None or file == "-":
         sys.stdout.write(new)
     elif text != new:
-        Path(file).write_text(new, encoding="utf-8")
+        write_file(file, new)
         session().say(f"formatted {file}")
     return 0
 
@@ -146,14 +126,19 @@ def schema(out: str | None) -> int:
         text = json.dumps(found, ensure_ascii=False, indent=None if session.json else 2)
         if out is None:
             session.result(text)
-            return 0
-        try:
-            Path(out).write_text(f"{text}\n", encoding="utf-8")
-        except OSError as error:
-            raise EverstepError(
-                f"cannot write '{out}': {reason(error)}", code="forbidden", what_to_do="name a file you may write"
-            ) from error
-        session.say(f"first line for your plans: # yaml-language-server: $schema={out}")
+        else:
+            write_file(out, f"{text}\n")
+            session.say(f"first line for your plans: # yaml-language-server: $schema={out}")
         return 0
 
     return perform(Need.JUDGE, act)
+
+
+def write_file(file: str, text: str) -> None:
+    """Write it, or say why not."""
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise EverstepError(
+            f"cannot write '{file}': {reason(error)}", code="forbidden", what_to_do="name a file you may write"
+        ) from error

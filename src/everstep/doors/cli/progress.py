@@ -8,12 +8,19 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from everstep.doors.cli.render import (
-    FOOTER_LINES, Line, event_text, footer, header, restored, step_line, title_columns,
+    FOOTER_LINES,
+    Line,
+    event_text,
+    footer,
+    header,
+    restored,
+    step_line,
+    title_columns,
 )  # fmt: skip
 from everstep.doors.cli.session import Session, width
 from everstep.doors.cli.view import TaskView
@@ -47,7 +54,11 @@ class LiveScreen:
         if self._session.quiet:
             return
         self._print((header(view), *(restored(view) if taken_up else ())))
+        self._begin()
+
+    def _begin(self) -> None:
         self._live.start()
+        self._console.show_cursor(show=True)  # a killed process must not leave a terminal without one
 
     def frame(self, frame: Json) -> None:
         view = self._view
@@ -90,16 +101,17 @@ class LiveScreen:
         if self._session.quiet and not self._asked:
             return
         if not self._live.is_started:
-            self._live.start()
+            self._begin()
         if fresh and not self._session.quiet:
             self._print(fresh)
         *under_way, last = footer(view, time.time(), self._since, width())
         room = FOOTER_LINES - len(self._asked) - 1
-        self._live.update(Group(*map(_text, (*under_way[: max(room, 0)], *self._asked, last))), refresh=True)
+        lines = (*under_way[: max(room, 0)], *self._asked, last)
+        self._live.update(Text("\n", end="").join(map(_text, lines)), refresh=True)
 
     def _print(self, lines: Sequence[Line]) -> None:
         for line in lines:
-            self._console.print(_text(line), overflow="ignore", crop=True)
+            self._console.print(_text(line))
 
     def close(self) -> None:
         fresh, self._fresh = self._fresh, []

@@ -2,7 +2,9 @@
 
 from typing import Any, TypeAlias
 
-from everstep.doors.cli.connect import Need, Opening
+from everstep.domain.errors import SettingsError
+from everstep.domain.record import record
+from everstep.doors.cli.connect import Opening
 from everstep.doors.cli.endings import close_with
 from everstep.doors.cli.follow import Follower, Manner
 from everstep.doors.cli.screens import screen_of
@@ -10,34 +12,49 @@ from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.view import ENDED, TaskView
 from everstep.doors.cli.words import listed, short
-from everstep.domain.errors import SettingsError
 
 Json: TypeAlias = dict[str, Any]
 
 
-async def carry_on(
-    opening: Opening, connection: Connection, task: Json, *, waits: bool, taken_up: bool = False,
-    timeout_s: float | None = None,
-) -> int:  # fmt: skip
+@record
+class Pursuit:
+    """How a task is followed by the one who wants it done."""
+
+    waits: bool = False
+    taken_up: bool = False
+    timeout_s: float | None = None
+    remark: str | None = None
+
+
+async def carry_on(opening: Opening, connection: Connection, task: Json, how: Pursuit) -> int:
     """Follow it as the one who wants it done: Ctrl-C pauses it."""
     session = opening.session
     if connection.own:
         await must_have_tools(connection, task)
     view = await view_of(connection, task)
+    if how.taken_up:  # what a person asked for was lifted a moment ago
+        view.pauses = {name: one for name, one in view.pauses.items() if one["reason"]["type"] != "userRequested"}
     manner = Manner(
-        waits=waits,
+        waits=how.waits,
         asks=session.asks,
         pauses=True,
-        timeout_s=timeout_s,
-        reconnect=opening.reconnect(Need.CARRY, view.id),
+        timeout_s=how.timeout_s,
+        reconnect=opening.reconnect(view.id),
     )
     screen = screen_of(session)
-    screen.begin(view, taken_up=taken_up)
+    screen.begin(view, taken_up=how.taken_up)
+    if how.remark:
+        screen.remark(((f"    {how.remark}", "dim"),))
     follower = Follower(connection, view, screen, session, manner)
     code = await close_with(follower, await follower.follow())
     if follower.connection.own:
         await tell_of_others(follower.connection, session, view.id)
     return code
+
+
+def as_found(found: Json, after: Json) -> Json:
+    """Follow from where it was found, so that nothing is missed; a pause that was just lifted is no news."""
+    return after if found["status"] in ("paused", "pausing") else found
 
 
 async def must_have_tools(connection: Connection, task: Json) -> None:

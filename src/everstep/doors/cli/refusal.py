@@ -1,4 +1,4 @@
-"""What went wrong, as one screen and an exit code: what, why, and the command that helps. The only place that does so."""
+"""What went wrong, as one screen and an exit code: what, why, and the command that helps. Nobody else says so."""
 
 import os
 import platform
@@ -9,13 +9,13 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from everstep.domain.errors import EverstepError, PlanError
+from everstep.domain.problem import Problem, Severity
+from everstep.domain.suggest import suggest
 from everstep.doors.cli.session import Session, compact, own_version, width
 from everstep.doors.cli.verbs import UnknownCommand
 from everstep.doors.cli.words import cells, safe
 from everstep.doors.errors import error_object, refusal_of
-from everstep.domain.errors import EverstepError, PlanError
-from everstep.domain.problem import Problem, Severity
-from everstep.domain.suggest import suggest
 from everstep.wire.show import show
 from everstep.wire.source import Source
 
@@ -39,20 +39,21 @@ class PlanRefused(EverstepError):
             message,
             code="inputs_invalid" if inputs else "plan_invalid",
             what_to_do="correct the inputs: -i NAME=VALUE" if inputs else "correct the plan; nothing was started",
-            details={"problems": problems},
+            details={"problems": [*problems]},
         )
+        self.problems = problems
         self.text = text
         self.file = file
 
     def shown(self) -> str:
         """The problems, each with its line."""
-        problems = [problem_of(one, self.file) for one in self.details["problems"]]
+        problems = [problem_of(one, self.file) for one in self.problems]
         return show(problems, Source(self.text, self.file) if self.text is not None else None)
 
 
 def problem_of(given: Json, file: str | None) -> Problem:
     """A problem from its JSON."""
-    fields = {name: given.get(name) for name in _FIELDS}
+    fields: Json = {name: given.get(name) for name in _FIELDS}
     return Problem(
         code=given["code"],
         message=given["message"],
@@ -118,7 +119,7 @@ def _usage(error: click.UsageError, session: Session) -> int:
     guess = error.suggestion if isinstance(error, UnknownCommand) else None
     if isinstance(error, click.NoSuchOption):
         known = [name for param in (context.command.params if context else ()) for name in param.opts]
-        guess = (error.possibilities or [suggest(error.option_name, known)])[0]
+        guess = error.possibilities[0] if error.possibilities else suggest(error.option_name, known)
         message = f"no option '{error.option_name}'"
     if session.json:
         refused = EverstepError(message, code="bad_request", what_to_do=f"{command} --help")

@@ -8,7 +8,18 @@ from typing import Any, Final, TypeAlias
 
 from everstep.doors.cli.view import StepView, TaskView
 from everstep.doors.cli.words import (
-    cells, cut, glance, listed, pad, payload_glance, plural, safe, seconds, short, stamp,
+    cells,
+    cut,
+    glance,
+    instant,
+    listed,
+    pad,
+    payload_glance,
+    plural,
+    safe,
+    seconds,
+    short,
+    stamp,
 )  # fmt: skip
 
 Json: TypeAlias = dict[str, Any]
@@ -40,6 +51,7 @@ SKIPS: Final = {
     "task_failed": "the task failed before it",
     "task_cancelled": "the task was cancelled",
     "requested": "left out on request",
+    "upstream": "a step it needs has no result",
 }
 
 
@@ -82,13 +94,13 @@ def step_line(step: StepView, columns: int, width: int, now: float | None = None
     length = step.duration_s
     if length is None and now is not None and step.started_at is not None:
         length = max(now - step.started_at, 0.0)
-    told = cut(told_of(step), max(width - columns - 15, 10))
+    told = cut(told_of(step, now), max(width - columns - 17, 10))
     tone = "red" if step.status == "failed" else "dim" if step.status == "skipped" else ""
     time = "" if step.status == "skipped" or length is None else seconds(length)
     return ((f" {mark} ", style), (pad(step.title, columns), tone), (f" {time:>7}  ", "dim"), (told, tone))
 
 
-def told_of(step: StepView) -> str:
+def told_of(step: StepView, now: float | None = None) -> str:
     """The last words of a step's line."""
     match step.status:
         case "failed":
@@ -97,7 +109,7 @@ def told_of(step: StepView) -> str:
             reason, _, upstream = step.skip.partition(" ")
             return f"needs {upstream}, which has no result" if upstream else SKIPS.get(reason, reason)
         case "running" if step.phase == "retry_wait":
-            return _retrying(step)
+            return _retrying(step, now)
         case "running" if step.items is not None:
             failed = f", {step.items_failed} failed" if step.items_failed else ""
             return f"{step.items_done} of {step.items}{failed}"
@@ -109,10 +121,12 @@ def told_of(step: StepView) -> str:
             return step.summary
 
 
-def _retrying(step: StepView) -> str:
+def _retrying(step: StepView, now: float | None) -> str:
     retry, error = step.retry or {}, step.error or {}
-    count = f"try {step.attempt + 1} of {(retry.get('max') or 0) + 1} soon: " if retry else "again soon: "
-    return count + safe(error.get("message") or "")
+    at = instant(retry.get("next_at"))
+    when = "soon" if at is None or now is None else f"in {max(at - now, 0):.0f} s"
+    count = f"try {step.attempt + 1} of {retry['max'] + 1} {when}" if retry.get("max") else f"again {when}"
+    return f"{count}: {safe(error.get('message') or '')}"
 
 
 def footer(view: TaskView, now: float, since: float, width: int) -> list[Line]:
@@ -132,7 +146,7 @@ def progress_line(view: TaskView, elapsed_s: float, width: int) -> Line:
     full = BAR if view.status == "completed" else min(int(share * BAR), BAR - 1)
     count = f" {view.done}/{total} "
     text, time = waiting_text(view), seconds(elapsed_s)
-    room = max(width - len(count) - BAR - len(time) - 6, 8)
+    room = max(width - len(count) - BAR - len(time) - 8, 8)
     return ((count, "bold"), ("=" * full + "-" * (BAR - full), "cyan"), (f"  {pad(text, room)}  ", ""), (time, "dim"))
 
 

@@ -4,17 +4,18 @@ from typing import Any, TypeAlias
 
 import click
 
+from everstep.domain.errors import EverstepError
+from everstep.doors.cli.checking import asks_line, find_problems, refusal_of
 from everstep.doors.cli.connect import Need, Opening, perform_steps
+from everstep.doors.cli.given import read_inputs
 from everstep.doors.cli.lengths import LENGTH
 from everstep.doors.cli.outline import outline
-from everstep.doors.cli.pursue import carry_on
-from everstep.doors.cli.refusal import PlanRefused
+from everstep.doors.cli.pursue import Pursuit, as_found, carry_on
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Ask, Connection, ask, asked, path_of
-from everstep.doors.cli.targets import Target, find_target, read_inputs
+from everstep.doors.cli.targets import Target, find_target
 from everstep.doors.cli.verbs import Verb
-from everstep.doors.cli.words import listed, plural, safe, short
-from everstep.domain.errors import EverstepError
+from everstep.doors.cli.words import plural, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -53,10 +54,12 @@ def run(plan: str, **options: Any) -> int:  # noqa: ANN401 -- click's values
         inputs = read_inputs(options["given"], options["inputs"], target.spec)
         asking = Wanted(target, inputs, options)
         judge = await opening.judge(target.tools)
-        checked = await check(judge, asking)
+        checked = await find_problems(judge, target, inputs)
+        if not checked["valid"]:
+            raise refusal_of(target, checked, f"'{plan}' cannot be carried out")
         if options["dry_run"]:
             return dry_run(opening.session, checked, target, (await ask(judge, "GET", path_of("tools")))["items"])
-        connection = await opening.connect(Need.RECORD if options["detach"] else Need.CARRY, target.tools)
+        connection = await opening.connect(Need.RECORD if options["detach"] else Need.CARRY, target.tools, makes=True)
         return await start(opening, connection, asking, checked)
 
     return perform_steps(act)
@@ -70,16 +73,13 @@ class Wanted:
         self.inputs = inputs
         self.options = options
 
-    def check_body(self) -> Json:
-        """How a check names it."""
-        return {**self.target.body(), "inputs": self.inputs}
-
     def body(self) -> Json:
         """How a start names it."""
         options = self.options
         labels = dict(label_of(one) for one in options["labels"])
         wanted = {
-            **self.check_body(),
+            **self.target.body(),
+            "inputs": self.inputs,
             "title": options["title"],
             "labels": labels or None,
             "priority": options["priority"],
@@ -97,17 +97,6 @@ def label_of(given: str) -> tuple[str, str]:
     return name, value
 
 
-async def check(connection: Connection, wanted: Wanted) -> Json:
-    """Every problem at once, before anything is recorded."""
-    checked = await ask(connection, "POST", path_of("plans", "check"), wanted.check_body())
-    if not checked["valid"]:
-        target = wanted.target
-        raise PlanRefused(
-            f"'{target.said}' cannot be carried out", checked["problems"], text=target.text, file=target.file
-        )
-    return checked
-
-
 async def start(opening: Opening, connection: Connection, wanted: Wanted, checked: Json) -> int:
     """Record it, or take it up again; then follow it."""
     session, options = opening.session, wanted.options
@@ -120,11 +109,13 @@ async def start(opening: Opening, connection: Connection, wanted: Wanted, checke
         await name_others(connection, session, task)
     if options["detach"]:
         return left(session, task, connection)
-    if hint := asks_line(checked):
-        session.say(hint, "dim")
-    return await carry_on(
-        opening, connection, task, waits=options["wait"], taken_up=taken_up, timeout_s=options["timeout"]
+    how = Pursuit(
+        waits=options["wait"],
+        taken_up=taken_up,
+        timeout_s=options["timeout"],
+        remark=None if taken_up else asks_line(checked),
     )
+    return await carry_on(opening, connection, task, how)
 
 
 async def lift(connection: Connection, task: Json) -> Json:
@@ -132,11 +123,12 @@ async def lift(connection: Connection, task: Json) -> Json:
     if task["status"] in ("completed", "failed", "cancelled"):
         return task
     try:
-        return await ask(connection, "POST", path_of("tasks", task["id"], "resume"), {})
+        lifted = await ask(connection, "POST", path_of("tasks", task["id"], "resume"), {})
     except EverstepError as error:
         if error.code != "answer_needed":
             raise
         return task
+    return as_found(task, lifted)
 
 
 async def name_others(connection: Connection, session: Session, task: Json) -> None:
@@ -151,14 +143,6 @@ async def name_others(connection: Connection, session: Session, task: Json) -> N
                 f" everstep resume {name}, or everstep cancel {name}",
                 "dim",
             )
-
-
-def asks_line(checked: Json) -> str | None:
-    """Which steps a crash would ask about, in one line."""
-    names = [one if isinstance(one, str) else one["step"] for one in (checked.get("summary") or {}).get("asks") or ()]
-    if not names:
-        return None
-    return f"a crash or timeout inside {listed(names)} would ask you whether it happened"
 
 
 def left(session: Session, task: Json, connection: Connection) -> int:
@@ -180,9 +164,8 @@ def dry_run(session: Session, checked: Json, target: Target, tools: list[Json]) 
         return 0
     spec = target.spec
     assert spec is not None, "it was checked"
-    session.result(
-        f"{safe(spec.title or spec.name)}   {plural(len(spec.steps) + len(spec.finally_steps), 'step')}, nothing started"
-    )
+    count = plural(len(spec.steps) + len(spec.finally_steps), "step")
+    session.result(f"{safe(spec.title or spec.name)}   {count}, nothing started")
     for line in outline(spec, tools):
         session.result(line)
     if hint := asks_line(checked):

@@ -74,7 +74,7 @@ def _part(session: Session, value: object) -> None:
 def _step(session: Session, task: Json, step: Json, part: str | None) -> None:
     if part is not None:
         payload = step.get(part) or {}
-        _part(session, payload["value"] if "value" in payload else payload or None)
+        _part(session, payload.get("value", payload or None))
     elif session.json:
         session.result_json(step)
     else:
@@ -88,11 +88,11 @@ def task_page(task: Json, session: Session) -> list[str]:
     columns, wide = title_columns(view, width()), width()
     by = task.get("created_by") or {}
     plan = task.get("plan") or {}
+    made = f"made {clock(task.get('created_at'))} by {by.get('id')} through {by.get('via')}"
     lines = [
         f"{session.paint(view.title, 'bold', sys.stdout)}   {task['id']}",
         safe((task.get("explain") or {}).get("text") or view.status),
-        f"plan {plan.get('name')} ({str(plan.get('digest'))[:15]}…), made {clock(task.get('created_at'))}"
-        f" by {by.get('id')} through {by.get('via')}",
+        f"plan {plan.get('name')} ({str(plan.get('digest'))[:15]}…), {made}",
         "",
     ]
     lines += [flat(step_line(step, columns, wide)) for step in view.steps.values()]
@@ -112,13 +112,14 @@ def task_page(task: Json, session: Session) -> list[str]:
 
 def step_page(task: Json, step: Json) -> list[str]:
     """A step on one screen."""
+    phase = f" ({step['phase']})" if step.get("phase") not in (None, "done") else ""
+    length = f" in {seconds(step['duration_s'])}" if step.get("duration_s") is not None else ""
+    skip = f": {step['skip']['reason']}" if step.get("skip") else ""
+    tool = step.get("tool_used") or step.get("tool")
     lines = [
         f"{safe(step.get('title') or step['id'])}   step {step['id']} of {short(task['id'])}",
-        f"{step['status']}"
-        + (f" ({step['phase']})" if step.get("phase") not in (None, "done") else "")
-        + (f" in {seconds(step['duration_s'])}" if step.get("duration_s") is not None else "")
-        + (f": {step['skip']['reason']}" if step.get("skip") else ""),
-        f"tool {step.get('tool_used') or step.get('tool')}, effect {step.get('effect')}, on error {step.get('on_error')}",
+        f"{step['status']}{phase}{length}{skip}",
+        f"tool {tool}, effect {step.get('effect')}, on error {step.get('on_error')}",
     ]
     for name in ("input", "output"):
         if payload := step.get(name):

@@ -6,7 +6,7 @@ import click
 
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.find import find_task
-from everstep.doors.cli.pursue import carry_on
+from everstep.doors.cli.pursue import Pursuit, as_found, carry_on
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
@@ -31,7 +31,7 @@ def pause(task: str, note: str | None, *, wait: bool) -> int:
         found = await find_task(connection, task)
         after = await ask(connection, "POST", path_of("tasks", found["id"], "pause"), noted(note))
         if wait and after["status"] not in ("paused", *TERMINAL):
-            return await carry_on(opening, connection, after, waits=False)
+            return await carry_on(opening, connection, after, Pursuit())
         return tell(opening.session, after, f"resume it: everstep resume {short(after['id'])}")
 
     return perform_steps(act)
@@ -50,7 +50,7 @@ def resume(task: str, note: str | None, *, wait: bool, detach: bool) -> int:
         found = await find_task(connection, task)
         after = await ask(connection, "POST", path_of("tasks", found["id"], "resume"), noted(note))
         if (wait or connection.own) and not detach:
-            return await carry_on(opening, connection, after, waits=wait, taken_up=True)
+            return await carry_on(opening, connection, as_found(found, after), Pursuit(waits=wait, taken_up=True))
         return tell(opening.session, after, f"follow it: everstep watch {short(after['id'])}")
 
     return perform_steps(act)

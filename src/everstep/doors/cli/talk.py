@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
-from everstep.doors.local import refusal
 from everstep.domain.record import record
+from everstep.doors.local import refusal
 
 Json: TypeAlias = dict[str, Any]
 

@@ -1,11 +1,8 @@
-"""What `run` is asked to carry out: a file, a name, or `module:attribute`; and the inputs as they were typed."""
+"""What `run` is asked to carry out: a file, a name, or `module:attribute`."""
 
-import json
 import os
 import re
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -14,8 +11,9 @@ from everstep.domain.errors import EverstepError, NotFound, PlanError
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
+from everstep.doors.cli.given import reason
+from everstep.doors.cli.modules import from_module
 from everstep.settings import Settings
-from everstep.wire.inputs import BadTextError, parse_text_input
 from everstep.wire.plan import PLAN_BYTES_MAX, read_plan
 
 Json: TypeAlias = dict[str, Any]
@@ -105,7 +103,7 @@ def find_named(name: str, folders: Iterable[Path]) -> Path:
     if name in plans:
         return plans[name]
     message = did_you_mean(f"no plan '{name}'", suggest(name, plans))
-    do = f"everstep run {sorted(plans)[0]}" if plans else "everstep init"
+    do = f"everstep run {min(plans)}" if plans else "everstep init"
     raise NotFound(message, what_to_do=f"name a file, a plan of this project, or module:attribute; as in: {do}")
 
 
@@ -114,111 +112,3 @@ def plan_files(folders: Iterable[Path]) -> Iterable[Path]:
     for folder in folders:
         if folder.is_dir():
             yield from sorted(one for one in folder.iterdir() if one.name.endswith(ENDINGS) and one.is_file())
-
-
-def importable(settings: Settings) -> None:
-    """Modules of the project are found from its folder and from here."""
-    for folder in (str(settings.base), str(Path.cwd())):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-
-
-def from_module(said: str) -> Plan:
-    """The plan that a module holds."""
-    module_name, _, attribute = said.partition(":")
-    try:
-        found: object = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and module_name.startswith(error.name):
-            raise NotFound(
-                f"no module '{error.name}'", what_to_do="go to its folder, or say so: everstep -C DIR run …"
-            ) from None
-        raise NotFound(
-            f"'{module_name}' needs the module '{error.name}'", what_to_do=f"pip install {error.name}"
-        ) from error
-    except EverstepError:
-        raise
-    except Exception as error:
-        raise PlanError(f"'{module_name}' cannot be imported: {type(error).__name__}: {error}") from error
-    known = [name for name, one in vars(found).items() if isinstance(one, Plan)]
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise NotFound(
-                did_you_mean(f"'{module_name}' has no '{attribute}'", suggest(attribute, known)),
-                what_to_do=f"its plans: {', '.join(known)}" if known else "make one there: plan = Plan('name')",
-            )
-        found = getattr(found, part)
-    if not isinstance(found, Plan):
-        raise PlanError(f"'{said}' is no plan but of type {type(found).__name__}")
-    return found
-
-
-# --- inputs ---
-
-
-def read_inputs(given: Sequence[str], file: str | None, plan: PlanSpec | None) -> Json:
-    """Inputs as typed, in the types the plan declares. What does not fit stays text: the check names it."""
-    schemas: Mapping[str, Json] = {one.name: one.schema for one in plan.inputs} if plan else {}
-    inputs = _inputs_of(file) if file else {}
-    for one in given:
-        name, text, is_json = split_input(one)
-        inputs[name] = _json_of(text, one) if is_json else typed(text, schemas.get(name, {}))
-    return inputs
-
-
-def split_input(given: str) -> tuple[str, str, bool]:
-    """`K=V`, `K=@FILE`, or `K:=JSON`."""
-    name, equals, text = given.partition("=")
-    is_json = name.endswith(":")
-    name = name.removesuffix(":").strip()
-    if not equals or not name:
-        raise EverstepError(
-            f"'{given}' is no input", code="bad_request", what_to_do="write NAME=VALUE, NAME=@FILE or NAME:=JSON"
-        )
-    if text.startswith("@") and not is_json:
-        return name, text_of_file(text[1:]), False
-    return name, text, is_json
-
-
-def typed(text: str, schema: Json) -> object:
-    """A text as the type its input declares; what does not fit stays text."""
-    try:
-        return parse_text_input(schema, text)
-    except BadTextError:
-        return text
-
-
-def _inputs_of(file: str) -> Json:
-    inputs = _json_of(text_of_file(file), file)
-    if not isinstance(inputs, dict):
-        raise EverstepError(
-            f"'{file}' holds no JSON object", code="inputs_invalid", what_to_do='write {"NAME": VALUE, …}'
-        )
-    return inputs
-
-
-def text_of_file(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotFound(f"'{file}' cannot be read: {reason(error)}", what_to_do="name a readable text file") from None
-
-
-def _json_of(text: str, said: str) -> Any:  # noqa: ANN401 -- any JSON
-    try:
-        return json.loads(text, parse_constant=_no_number)
-    except ValueError as error:
-        raise EverstepError(
-            f"'{said}' holds no JSON: {error}",
-            code="inputs_invalid",
-            what_to_do="""quote it for the shell: 'n:=[1, 2]'""",
-        ) from None
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
-
-
-def reason(error: OSError | UnicodeDecodeError) -> str:
-    """An error of the system in its own words."""
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "not UTF-8"

@@ -5,15 +5,15 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from everstep.domain.errors import EverstepError
+from everstep.domain.states import TaskStatus
+from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.connect import Need, perform
 from everstep.doors.cli.render import MARKS
 from everstep.doors.cli.session import Session, width
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import ago, cut, instant, pad, safe, short
-from everstep.domain.errors import EverstepError
-from everstep.domain.states import TaskStatus
-from everstep.domain.suggest import did_you_mean, suggest
 
 Json: TypeAlias = dict[str, Any]
 
@@ -22,7 +22,11 @@ PAGE_MAX: Final = 500
 
 @click.command(
     cls=Verb,
-    epilog="everstep ls --status paused,failed\neverstep ls --plan research-brief --since 2d\neverstep ls --json | jq .items[].id",
+    epilog="""
+    everstep ls --status paused,failed
+    everstep ls --plan research-brief --since 2d
+    everstep ls --json | jq .items[].id
+    """,
 )
 @click.option("--status", metavar="S,…", help=f"Only these: {', '.join(TaskStatus)}.")
 @click.option("--plan", metavar="NAME", help="Only tasks of this plan.")

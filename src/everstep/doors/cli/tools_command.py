@@ -4,14 +4,14 @@ from typing import Any, TypeAlias
 
 import click
 
+from everstep.domain.errors import EverstepError, NotFound
+from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.connect import Need, perform
 from everstep.doors.cli.render import table
 from everstep.doors.cli.session import Session, width
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import cut, safe
-from everstep.domain.errors import EverstepError, NotFound
-from everstep.domain.suggest import did_you_mean, suggest
 
 Json: TypeAlias = dict[str, Any]
 

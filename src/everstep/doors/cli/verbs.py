@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from everstep.doors.cli.session import global_options
 from everstep.domain.suggest import suggest
+from everstep.doors.cli.session import global_options
 
 
 class Entry(NamedTuple):
@@ -89,7 +89,7 @@ class Verb(click.Command):
         super().__init__(*args, **kwargs)
         self.params += global_options(hidden=True)
 
-    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
         """Say where the other options are, and the examples."""
         if self.epilog:
             with formatter.section("Examples"):

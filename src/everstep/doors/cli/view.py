@@ -234,7 +234,9 @@ def _attempt_started(_view: TaskView, step: StepView, event: Json) -> None:
 
 
 def _retry(_view: TaskView, step: StepView, event: Json) -> None:
-    step.phase, step.error, step.retry = "retry_wait", event["data"]["error"], event["data"].get("retry")
+    data = event["data"]
+    step.phase, step.attempt = "retry_wait", data["attempt"]
+    step.error, step.retry = data["error"], data.get("retry")
 
 
 def _completed(view: TaskView, step: StepView, event: Json) -> None:

@@ -1,21 +1,27 @@
 """`everstep watch`: follow a task that somebody else carries; leaving changes nothing."""
 
-from typing import Any, TypeAlias
+import asyncio
+from typing import Any, Final, TypeAlias
 
 import click
 
+from everstep.domain.errors import EverstepError
 from everstep.doors.cli.connect import Need, Opening, perform_steps
 from everstep.doors.cli.endings import close_with
 from everstep.doors.cli.find import find_task
 from everstep.doors.cli.follow import Follower, Manner
 from everstep.doors.cli.lengths import LENGTH
 from everstep.doors.cli.screens import screen_of
+from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.view import TaskView
-from everstep.domain.errors import EverstepError, NotFound
+from everstep.doors.cli.words import safe, short
 
 Json: TypeAlias = dict[str, Any]
+
+ACTIVE: Final = "queued,running,pausing,paused,stalled,cancelling"
+LOOK_AGAIN_S: Final = 0.3
 
 
 @click.command(cls=Verb, epilog="everstep watch\neverstep watch t_7k2m9qx4 --timeout 5m")
@@ -28,8 +34,12 @@ def watch(task: str | None, seq: int | None, timeout: float | None, *, fail_fast
     """Follow a task; without TASK the only one that is active."""
 
     async def act(opening: Opening) -> int:
-        session, connection = opening.session, await opening.connect(Need.LOOK)
-        found = await find_task(connection, task) if task else await _only_active(connection)
+        session = opening.session
+        connection = await opening.connect(Need.CARRY, makes=task is None)
+        if task is None:
+            connection, found = await _only_active(opening, connection)
+        else:
+            found = await find_task(connection, task)
         view = TaskView.of(found)
         if seq is not None:
             view = TaskView.of(
@@ -40,10 +50,12 @@ def watch(task: str | None, seq: int | None, timeout: float | None, *, fail_fast
             asks=session.asks,
             fail_fast=fail_fast,
             timeout_s=timeout,
-            reconnect=opening.reconnect(Need.LOOK, view.id),
+            reconnect=opening.reconnect(None),
         )
         screen = screen_of(session)
         screen.begin(view, taken_up=view.done > 0)
+        if connection.own and view.status in ("queued", "stalled"):
+            screen.remark(((f"    nobody carries it yet: everstep resume {short(view.id)}", "yellow"),))
         follower = Follower(connection, view, screen, session, manner)
         return await close_with(follower, await follower.follow())
 
@@ -55,15 +67,34 @@ def _fresh(task: Json) -> list[Json]:
     return [{"id": step["id"], "title": step.get("title"), "status": "pending"} for step in task.get("steps") or ()]
 
 
-async def _only_active(connection: Connection) -> Json:
-    active = "queued,running,pausing,paused,stalled,cancelling"
-    items = (await ask(connection, "GET", path_of("tasks", status=active, limit=10)))["items"]
-    if not items:
-        raise NotFound("no task is active", what_to_do="start one: everstep run PLAN")
-    if len(items) > 1:
+async def _only_active(opening: Opening, connection: Connection) -> tuple[Connection, Json]:
+    """The only task that is active; of several the one that is chosen; of none the first that comes."""
+    session, told = opening.session, False
+    while True:
+        try:
+            items = (await ask(connection, "GET", path_of("tasks", status=ACTIVE, limit=10)))["items"]
+        except EverstepError as error:
+            if error.code != "store_unavailable":
+                raise
+            connection = await opening.connect(Need.CARRY, makes=True)
+            continue
+        if items:
+            chosen = items[0] if len(items) == 1 else _chosen(session, items)
+            return connection, await find_task(connection, chosen["id"])
+        if not told:
+            session.say("no task is active; waiting for one (Ctrl-C leaves)", "dim")
+            told = True
+        await asyncio.sleep(LOOK_AGAIN_S)
+
+
+def _chosen(session: Session, items: list[Json]) -> Json:
+    if not session.asks:
         raise EverstepError(
             f"{len(items)} tasks are active",
             code="bad_request",
-            what_to_do=f"choose one: everstep watch {items[0]['id']} (all: everstep ls)",
+            what_to_do=f"choose one: everstep watch {short(items[0]['id'])} (all: everstep ls)",
         )
-    return await find_task(connection, items[0]["id"])
+    for number, item in enumerate(items, 1):
+        session.warn(f" {number}  {short(item['id'])}  {safe(item['title'])}, {item['status']}")
+    number = click.prompt("which", type=click.IntRange(1, len(items)), default=1, err=True)
+    return items[number - 1]

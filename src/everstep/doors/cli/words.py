@@ -128,11 +128,23 @@ def glance(value: Any) -> str:  # noqa: ANN401 -- any JSON
         case list():
             return plural(len(value), "item")
         case dict():
-            scalars = {key: one for key, one in value.items() if isinstance(one, str | int | float) and one != ""}
-            told = [f"{key} {glance(one)}" for key, one in scalars.items() if len(str(one)) <= 40][:3]
+            keys = sorted(value, key=lambda key: _TELLING.index(key) if key in _TELLING else len(_TELLING))
+            told = [text for key in keys if (text := _field(key, value[key]))][:3]
             return cut(", ".join(told) or plural(len(value), "field"), _GLANCE)
         case _:
             return ""
+
+
+_TELLING: Final = ("title", "name", "path", "url", "status", "id")
+"""Fields that say most stand first."""
+
+
+def _field(name: str, value: object) -> str:
+    """A field in a few words; long texts, flags and nested objects say too little for a line."""
+    if isinstance(value, list):
+        return f"{len(value)} {safe(name)}"
+    brief = isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= 48)
+    return f"{safe(name)} {glance(value)}" if brief and not isinstance(value, bool) else ""
 
 
 def payload_glance(payload: dict[str, Any] | None) -> str:

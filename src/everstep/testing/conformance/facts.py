@@ -1,5 +1,6 @@
 """Tasks, commits and commands as plain facts, for suites that speak to a store without an engine."""
 
+import os
 from dataclasses import replace
 from itertools import count
 
@@ -30,19 +31,24 @@ ONE, TWO, THREE = (StepPath(step.id) for step in PLAN.steps)
 _numbers = count(1)
 
 
+def _next() -> str:
+    """Never twice, not even in two processes."""
+    return f"{os.getpid():012d}{next(_numbers):014d}"
+
+
 def task_id() -> TaskId:
     """A fresh name."""
-    return TaskId(f"t_{next(_numbers):026d}")
+    return TaskId(f"t_{_next()}")
 
 
 def pause_id() -> PauseId:
     """A fresh name."""
-    return PauseId(f"p_{next(_numbers):026d}")
+    return PauseId(f"p_{_next()}")
 
 
 def worker(at: Instant = NOW, pid: int = 1) -> Worker:
     """A fresh incarnation."""
-    name = WorkerId(f"w_{next(_numbers):026d}")
+    name = WorkerId(f"w_{_next()}")
     return Worker(id=name, name="test", host="here", pid=pid, version="0", started_at=at, heartbeat_at=at)
 
 
@@ -154,9 +160,7 @@ def started_event(state: t.TaskState, by: Worker) -> e.Recorded:
     """How it will go on when this worker claims it."""
     body = e.TaskStarted(from_status=state.status, worker=by.id, epoch=Epoch(state.epoch + 1))
     actor = e.Actor(kind=e.ActorKind.SYSTEM, id=by.id, via="engine")
-    return e.Recorded(
-        task=state.id, seq=Seq(state.seq + 1), at=NOW, generation=1, actor=actor, step=None, body=body
-    )
+    return e.Recorded(task=state.id, seq=Seq(state.seq + 1), at=NOW, generation=1, actor=actor, step=None, body=body)
 
 
 def waits(state: t.TaskState, until: Instant) -> Draft:

@@ -104,10 +104,13 @@ async def ended_and_paused_tasks_are_not_claimed(rig: Rig) -> None:
 async def the_silent_are_dead_those_who_beat_are_not(rig: Rig) -> None:
     """A beat that is 120 s old is found at a threshold of 60 s, and not after another beat."""
     async with scene(rig) as on:
-        other = f.worker(at=f.NOW)
-        await rig.register(other)
+        other, lively = f.worker(at=f.NOW), f.worker(at=f.NOW)
+        for one in (other, lively):
+            await rig.register(one)
         task = await on.created()
         await on.claim(task, by=other)
+        await on.claim(await on.created(), by=lively)
+        on.store.beat(lively.id, f.later(200))
         now = f.later(120)
         on.store.beat(other.id, f.later(90))
         assert await on.store.find_dead(on.me.id, _before(now, 60), 10) == []
@@ -142,9 +145,14 @@ async def _fenced(on: Scene, worker: str) -> None:
 
 async def nobody_finds_oneself_dead(rig: Rig) -> None:
     async with scene(rig) as on:
-        await on.held()
+        state = await on.held()
         assert await on.store.find_dead(on.me.id, f.later(10_000), 10) == []
         on.store.beat(on.me.id, f.later(1))
+        other = f.worker(at=f.later(20_000))
+        await rig.register(other)
+        (mine,) = await on.store.find_dead(other.id, f.later(10_000), 10)
+        assert mine.task == state.id
+        assert await on.store.find_dead(on.me.id, f.later(10_000), 10) == [], "fenced, but not by its own hand"
 
 
 async def tasks_of_strangers_are_dead(rig: Rig) -> None:

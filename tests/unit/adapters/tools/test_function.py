@@ -19,14 +19,13 @@ from everstep.domain.failure import Category, EffectState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.function import ProbeAnswer
 from everstep.ports.tool import Call, Ctx, Health, Prior
-from everstep.wire.values import Codec
 from tests.unit.contexts import call_of, context
 
 THREADS = Threads()
 
 
 def adapter_of(made: FunctionTool[..., Any]) -> FunctionAdapter:
-    return FunctionAdapter(made.served, codec=Codec(), threads=THREADS)
+    return FunctionAdapter(made.served, threads=THREADS)
 
 
 async def called(made: FunctionTool[..., Any], arguments: JsonObject, ctx: Ctx | None = None) -> JsonValue:
@@ -146,9 +145,7 @@ async def test_authors_functions_are_asked() -> None:
     assert adapter.tools() == (made.spec,)
     found = await adapter.probe(call)
     assert (found.result, seen) == ("done", ["k1"])
-    assert found.output is not None
-    assert found.output.value == {"text": "a", "at": "2026-01-31T00:00:00+00:00", "colour": "red"}
-    assert found.output.untrusted
+    assert found.output == {"text": "a", "at": "2026-01-31T00:00:00+00:00", "colour": "red"}
     assert adapter.estimate(call) == Prior(p10_s=1, p50_s=2, p90_s=3)
     assert (await adapter.health()).status == "degraded"
 

@@ -33,6 +33,7 @@ def tools() -> Tools:
 async def window(tools: Tools) -> AsyncIterator[Window]:
     async with TestEngine(tools.all()) as engine:
         yield Window(engine)
+        tools.release.set()
 
 
 async def finish(window: Window, task: str) -> dict[str, Any]:

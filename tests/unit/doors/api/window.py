@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from everstep.domain.events import Actor, ActorKind
+from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.values import JsonValue
 from everstep.doors.api import Api, Request, Response, split_target
-from everstep.facade.desk import Who
 from everstep.settings import Settings, load_settings
 from everstep.testing.engine import TestEngine
 from everstep.wire.values import loads_strict

@@ -15,7 +15,6 @@ from typing import Final
 
 import apsw
 
-from everstep.adapters.stores.sqlite.artifacts import make_folder
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
 from everstep.adapters.stores.sqlite.sql import sql
 from everstep.domain.errors import StoreRefused
@@ -73,10 +72,6 @@ def refuse_foreign(path: Path) -> None:
 
 def make_file(path: Path) -> bool:
     """A new, empty store, if there is none; whether there was none. Its name is durable when this returns."""
-    folder = path.parent
-    if not folder.exists():
-        make_folder(folder)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     if path.exists() and path.stat().st_size > 0:
         return False
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -85,7 +80,7 @@ def make_file(path: Path) -> bool:
         read(connection, "set_application_id")
     finally:
         connection.close()
-    sync_folder(folder)
+    sync_folder(path.parent)
     return True
 
 

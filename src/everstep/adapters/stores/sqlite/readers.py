@@ -32,9 +32,9 @@ class Reader:
         self._until = 0.0
         self._connection.set_progress_handler(self._late, _STEPS_BETWEEN_LOOKS)
 
-    def rows(self, name: str, values: Any = None, *, within_s: float = READ_MAX_S) -> list[tuple[Any, ...]]:
+    def rows(self, name: str, values: Any = None, *, within_s: float | None = None) -> list[tuple[Any, ...]]:
         """All rows of a named statement; what they hold is the statement's business."""
-        self._until = time.monotonic() + within_s
+        self._until = time.monotonic() + (READ_MAX_S if within_s is None else within_s)
         return list(self._connection.execute(sql(name), values))
 
     def give_up(self) -> None:

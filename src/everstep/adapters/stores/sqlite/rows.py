@@ -1,8 +1,9 @@
 """Rows <-> domain. A word that no version of ours writes is refused, never passed on."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from everstep.adapters.stores.journal import NO_TASK
 from everstep.domain.errors import StoreRefused
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.pauses import PauseStatus
@@ -27,9 +28,6 @@ class Guard(NamedTuple):
     last_seq: Seq
 
 
-_NO_TASK: Final = Stale(status=TaskStatus.QUEUED, epoch=Epoch(0), worker=None, last_seq=Seq(0))
-
-
 def guard_of(row: Row) -> Guard:
     """From `find_guard`."""
     num, status, generation, epoch, worker, last_seq = row
@@ -39,7 +37,7 @@ def guard_of(row: Row) -> Guard:
 def stale(guard: Guard | None) -> Stale:
     """The refusal of a write that did not find what it expected."""
     if guard is None:
-        return _NO_TASK
+        return NO_TASK
     return Stale(status=guard.status, epoch=guard.epoch, worker=guard.worker, last_seq=guard.last_seq)
 
 

@@ -1,0 +1,131 @@
+"""`everstep demo`: a task that is killed in the middle, and goes on. Offline, in a folder of its own."""
+
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import click
+
+from everstep.demos.folder import FOLDER, DemoFolder
+from everstep.demos.stage import Performance, Stage, StageError
+from everstep.domain.errors import EverstepError
+from everstep.doors.cli.given import reason
+from everstep.doors.cli.render import table
+from everstep.doors.cli.session import Session, session
+from everstep.doors.cli.verbs import Verb
+from everstep.torture.ledger import Entry
+
+Json: TypeAlias = dict[str, Any]
+
+FAST: Final = 0.25
+KILLS: Final = 5
+EXIT_INTERRUPTED: Final = 130
+
+
+@click.command(
+    cls=Verb,
+    epilog="""
+    everstep demo
+    everstep demo --chaos --kills 10 --seed 7
+    everstep demo --kills 0      (then kill it yourself: kill -9, and the same command again)
+    """,
+)
+@click.argument("scenario", type=click.Choice(["research"]), default="research")
+@click.option("--fast", is_flag=True, help="A quarter of the time.")
+@click.option("--chaos", is_flag=True, help="Kill it again and again, and hold the world against the journal.")
+@click.option("--kills", type=click.IntRange(0, 50), metavar="N", help=f"How often [1; with --chaos {KILLS}].")
+@click.option("--seed", type=int, default=1, show_default=True, help="Which moments.")
+@click.option("--keep", is_flag=True, help=f"Leave {FOLDER}/ there to look around in.")
+def demo(scenario: str, *, fast: bool, chaos: bool, kills: int | None, seed: int, keep: bool) -> int:  # noqa: ARG001 -- one scenario so far
+    """Watch a task being killed in the middle and going on where it stopped. No key, no network."""
+    current = session()
+    folder = DemoFolder(Path(FOLDER))
+    try:
+        cut_short = folder.prepare()
+    except OSError as error:
+        raise EverstepError(
+            f"cannot write to {FOLDER}/: {reason(error)}", code="forbidden", what_to_do="go to a folder of your own"
+        ) from error
+    stage = Stage(folder, pace=FAST if fast else 1.0, say=lambda text: remark(current, text), quiet=current.json)
+    try:
+        if chaos:
+            done = stage.chaos(KILLS if kills is None else kills, seed)
+        else:
+            if cut_short:
+                remark(current, "the last demo was cut short; it goes on where it stopped:")
+            done = stage.play(kill=not cut_short and kills != 0)
+    except StageError as error:
+        return stopped(current, error)
+    tell(current, done, cut_short=cut_short, chaos=chaos)
+    folder.finish(keep=keep)
+    if not current.json:
+        close(current, folder, keep=keep)
+    return 0 if done.passed else 1
+
+
+def stopped(session: Session, error: StageError) -> int:
+    """The child has said why; the folder stays, so the same command goes on."""
+    if session.json:
+        session.result_json({"type": "result", "ok": False, "exit_code": error.code, "error": {"message": str(error)}})
+    if error.code == EXIT_INTERRUPTED:
+        session.warn("go on: everstep demo")
+    return error.code if error.code > 0 else 1
+
+
+def remark(session: Session, text: str) -> None:
+    """Words of the one who kills."""
+    session.say(text, "yellow")
+
+
+def tell(session: Session, done: Performance, *, cut_short: bool, chaos: bool) -> None:
+    """The effects ledger: expected, made in the world, recorded."""
+    if session.json:
+        session.result_json(result_of(done))
+        return
+    if chaos or cut_short or done.kills:
+        session.say("")
+        for line in ledger_lines(done):
+            session.say(line)
+
+
+def result_of(done: Performance) -> Json:
+    """The same for programs."""
+    effects = [
+        {"effect": one.effect.name, "expected": one.expected, "made": one.made, "recorded": one.recorded}
+        for one in done.ledger.entries
+    ]
+    figures = {"kills": done.kills, "recoveries": done.recoveries, "repeated": done.repeated}
+    code = 0 if done.passed else 1
+    return {
+        "type": "result", "ok": done.passed, "exit_code": code, "task": {"id": done.task}, **figures,
+        "ledger": {**done.ledger.as_json(), "effects": effects},
+    }  # fmt: skip
+
+
+def ledger_lines(done: Performance) -> list[str]:
+    """A table of three columns that have to agree, and the zeros."""
+    rows = [("effect", "expected", "made in the world", "recorded")]
+    rows += [(_name(one), f"{one.expected:>8}", f"{one.made:>17}", f"{one.recorded:>8}") for one in done.ledger.entries]
+    found = done.ledger
+    zeros = (
+        f"kills {done.kills} · recoveries {done.recoveries} · outcomes executed again {done.repeated}"
+        f" · duplicates {len(found.doubled)} · lost {len(found.lost)} · asked {found.asked}"
+    )
+    return [*table(rows), f"{zeros}      {'PASS' if done.passed else 'FAIL'}"]
+
+
+def _name(one: Entry) -> str:
+    names = {"find": "search", "post": "notice on the board (never twice)"}
+    again = " (interrupted, so read again)" if one.made > one.expected and one.effect.repeatable else ""
+    return names.get(one.effect.name, one.effect.name.replace("_", " ")) + again
+
+
+def close(session: Session, folder: DemoFolder, *, keep: bool) -> None:
+    """What happened, where to look, what next."""
+    where = (
+        f"everstep -C {folder.path} show @last"
+        if keep
+        else "everstep demo --keep, then everstep -C .everstep-demo show @last"
+    )
+    session.say(f"\nlook around   {where}")
+    session.say("harder        everstep demo --chaos")
+    session.say("your own      everstep init")

@@ -1,0 +1,332 @@
+"""The journal through the api: pages, long polls and frames; every durable event once, in order."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any, cast
+
+import pytest
+
+from everstep.domain.errors import EverstepError
+from everstep.domain.ids import StepPath, TaskId
+from everstep.domain.values import JsonValue
+from everstep.doors.api import Api, frames, stream
+from everstep.doors.api.context import Hear
+from everstep.settings import load_settings
+from everstep.testing.engine import TestEngine
+from tests.unit.doors.api.window import ECHO, EVE, HOLD, Window, codes
+from tests.unit.engine.plans import Tools
+
+LONG: dict[str, JsonValue] = {
+    "name": "long",
+    "steps": [{"id": f"s{at}", "tool": "test.echo", "with": {"value": at}} for at in range(8)],
+}
+Frame = dict[str, Any]
+
+
+@pytest.fixture
+def tools() -> Tools:
+    return Tools()
+
+
+@pytest.fixture
+async def window(tools: Tools) -> AsyncIterator[Window]:
+    async with TestEngine(tools.all()) as engine:
+        yield Window(engine)
+        tools.release.set()
+
+
+async def finished(window: Window, plan: dict[str, JsonValue] = ECHO) -> str:
+    task = await window.start(plan)
+    await window.engine.clock.advance("1s")
+    return str(task["id"])
+
+
+async def held(window: Window, tools: Tools) -> str:
+    task = await window.start(HOLD)
+    await tools.holding.wait()
+    return str(task["id"])
+
+
+class Watch:
+    """A stream, frame by frame."""
+
+    def __init__(self, api: Api, window: Window, target: str) -> None:
+        self.frames = api.stream(window.request("GET", target))
+
+    async def next(self) -> Frame:
+        line = await asyncio.wait_for(anext(self.frames), 5)
+        assert line.endswith(b"\n")
+        assert line.count(b"\n") == 1
+        return cast("Frame", json.loads(line))
+
+    async def until(self, kind: str) -> list[Frame]:
+        seen = [await self.next()]
+        while seen[-1]["type"] != kind:
+            seen.append(await self.next())
+        return seen
+
+    async def rest(self) -> list[Frame]:
+        return [json.loads(line) async for line in self.frames]
+
+    async def close(self) -> None:
+        await self.frames.aclose()
+
+
+# --- pages ---
+
+
+async def test_pages_are_dense_and_end_at_the_head(window: Window) -> None:
+    task = await finished(window, LONG)
+    path = f"/v1/tasks/{task}/events"
+    whole = await window.good("GET", path)
+    seqs = [event["seq"] for event in whole["events"]]
+    assert seqs == list(range(1, len(seqs) + 1))
+    assert (whole["next_after"], whole["head_seq"], whole["live"]) == (seqs[-1], seqs[-1], True)
+    after, paged = 0, []
+    while True:
+        page = await window.good("GET", f"{path}?after={after}&limit=5")
+        paged += page["events"]
+        after = page["next_after"]
+        if page["live"]:
+            break
+        assert len(page["events"]) == 5
+    assert paged == whole["events"]
+
+
+async def test_a_page_shows_only_the_types_asked_for_but_goes_on_behind_them(window: Window) -> None:
+    task = await finished(window, LONG)
+    page = await window.good("GET", f"/v1/tasks/{task}/events?types=step.,task.completed&limit=500")
+    assert {event["type"] for event in page["events"]} == {"step.completed", "task.completed"}
+    assert page["next_after"] == page["head_seq"]
+
+
+async def test_a_place_the_journal_does_not_have_is_refused(window: Window) -> None:
+    task = await finished(window)
+    status, error = await window.refused("GET", f"/v1/tasks/{task}/events?after=999")
+    assert (status, error["code"], error["details"]["reason"]) == (410, "resync_required", "ahead")
+    assert error["details"]["head_seq"] == (await window.good("GET", f"/v1/tasks/{task}"))["seq"]
+
+
+@pytest.mark.parametrize("query", ["after=x", "limit=1.5", "wait=soon", "after=-1"])
+async def test_a_wrong_page_is_refused(window: Window, query: str) -> None:
+    task = await finished(window)
+    assert codes(await window.refused("GET", f"/v1/tasks/{task}/events?{query}")) == (400, "bad_request")
+
+
+async def test_a_long_poll_waits_for_news(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    seq = (await window.good("GET", f"/v1/tasks/{task}"))["seq"]
+    target = f"/v1/tasks/{task}/events?after={seq}&wait=25"
+    poll = asyncio.create_task(window.good("GET", target))
+    await window.engine.clock.advance("1s")
+    assert not poll.done()
+    tools.release.set()
+    page = await asyncio.wait_for(poll, 5)
+    assert page["events"][0]["seq"] == seq + 1
+    assert (await window.good("GET", f"/v1/tasks/{task}/events?after=0&wait=25"))["events"]
+
+
+async def test_a_long_poll_without_news_ends_empty(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    seq = (await window.good("GET", f"/v1/tasks/{task}"))["seq"]
+    page = await window.good("GET", f"/v1/tasks/{task}/events?after={seq}&wait=1")
+    assert page == {"events": [], "next_after": seq, "head_seq": seq, "live": True}
+
+
+# --- streams ---
+
+
+async def test_without_a_place_the_stream_begins_with_the_task(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    watch = Watch(window.api, window, f"/v1/tasks/{task}/events?ticks=0")
+    hello, snapshot, live = [await watch.next() for _ in range(3)]
+    assert hello == {
+        "type": "hello", "v": 1, "server": "9.9", "incarnation": "w_1", "task": task, "first_seq": 1, "head_seq": 3,
+        "heartbeat_s": 15,
+    }  # fmt: skip
+    assert (snapshot["seq"], snapshot["reset"], snapshot["task"]["status"]) == (3, False, "running")
+    assert snapshot["task"] == await window.good("GET", f"/v1/tasks/{task}")
+    assert live == {"type": "live", "seq": 3}
+    tools.release.set()
+    events = [await watch.next() for _ in range(2)]
+    assert [frame["event"]["type"] for frame in events] == ["step.completed", "task.completed"]
+    assert [frame["event"]["seq"] for frame in events] == [4, 5]
+    await watch.close()
+
+
+async def test_with_a_place_it_goes_on_from_there(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=1&until=end&ticks=0")
+    tools.release.set()
+    seen = await watch.rest()
+    assert [frame["type"] for frame in seen] == ["hello", "event", "event", "live", "event", "event"]
+    assert [frame["event"]["seq"] for frame in seen if frame["type"] == "event"] == [2, 3, 4, 5]
+    page = await window.good("GET", f"/v1/tasks/{task}/events?after=1")
+    assert [frame["event"] for frame in seen if frame["type"] == "event"] == page["events"]
+
+
+async def test_many_watchers_all_see_everything_once_whenever_they_come(window: Window) -> None:
+    task = str((await window.start(LONG))["id"])
+
+    async def all_seqs(after: int) -> list[int]:
+        watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after={after}&until=end&ticks=0")
+        return [frame["event"]["seq"] for frame in await watch.rest() if frame["type"] == "event"]
+
+    watching = [asyncio.create_task(all_seqs(0)) for _ in range(5)]
+    await window.engine.clock.advance("1s")
+    head = (await window.good("GET", f"/v1/tasks/{task}"))["seq"]
+    late = [await all_seqs(after) for after in range(head + 1)]
+    assert [await one for one in watching] == [list(range(1, head + 1))] * 5
+    assert late == [list(range(after + 1, head + 1)) for after in range(head + 1)]
+
+
+async def test_an_ended_task_ends_its_stream_at_once(window: Window) -> None:
+    task = await finished(window)
+    seen = await Watch(window.api, window, f"/v1/tasks/{task}/events?until=end").rest()
+    assert [frame["type"] for frame in seen] == ["hello", "snapshot", "live"]
+
+
+async def test_a_place_ahead_of_the_head_is_answered_by_a_fresh_start(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=99&ticks=0")
+    _, resync, snapshot, live = [await watch.next() for _ in range(4)]
+    assert resync == {"type": "resync_required", "reason": "ahead", "first_seq": 1, "head_seq": 3}
+    assert (snapshot["type"], snapshot["reset"], snapshot["seq"], live["seq"]) == ("snapshot", True, 3, 3)
+    tools.release.set()
+    assert (await watch.next())["event"]["seq"] == 4
+    await watch.close()
+
+
+async def test_only_the_types_asked_for_are_shown(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=0&until=end&types=task.&ticks=0")
+    tools.release.set()
+    types = [frame["event"]["type"] for frame in await watch.rest() if frame["type"] == "event"]
+    assert types == ["task.created", "task.started", "task.completed"]
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("/v1/tasks/t_zzzz/events", "not_found"),
+        ("/v1/tasks/TASK/events?after=x", "bad_request"),
+        ("/v1/tasks/TASK/events?ticks=maybe", "bad_request"),
+        ("/v1/tasks/TASK/events?speed=1", "bad_request"),
+        ("/v1/tasks", "bad_request"),
+    ],
+)
+async def test_a_refusal_comes_instead_of_the_first_frame(window: Window, target: str, code: str) -> None:
+    task = await finished(window)
+    with pytest.raises(EverstepError) as refused:
+        await Watch(window.api, window, target.replace("TASK", task)).next()
+    assert refused.value.code == code
+
+
+async def test_a_foreign_task_has_no_stream(window: Window) -> None:
+    task = await finished(window)
+    request = window.request("GET", f"/v1/tasks/{task}/events", who=EVE)
+    with pytest.raises(EverstepError, match="no task"):
+        await anext(window.api.stream(request))
+
+
+def test_a_door_that_can_do_both_streams_unless_a_page_is_asked_for() -> None:
+    class Said(Window):
+        def __init__(self) -> None:
+            """Only to make requests."""
+
+    say = Said().request
+    api = Api.__new__(Api)
+    assert api.streams(say("GET", "/v1/tasks/t_1/events?after=3"))
+    assert not api.streams(say("GET", "/v1/tasks/t_1/events?limit=3"))
+    assert not api.streams(say("GET", "/v1/tasks/t_1/events?wait=3"))
+    assert not api.streams(say("GET", "/v1/tasks/t_1/events", accept="application/json"))
+    assert not api.streams(say("GET", "/v1/tasks/t_1"))
+    assert not api.streams(say("POST", "/v1/tasks/t_1/events"))
+
+
+# --- between events ---
+
+
+async def test_silence_is_broken_by_a_heartbeat(window: Window, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "HEARTBEAT_S", 0.02)
+    task = await held(window, tools)
+    watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=3&ticks=0")
+    *_, live, heartbeat = await watch.until("heartbeat")
+    assert (live["type"], heartbeat["seq"]) == ("live", 3)
+    assert heartbeat["at"].endswith("Z")
+    await watch.close()
+
+
+async def test_ticks_tell_how_far_a_call_has_come(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "TICK_S", 0.01)
+    heard: list[Hear] = []
+
+    def listen(hear: Hear) -> Any:
+        heard.append(hear)
+        return lambda: heard.remove(hear)
+
+    async with TestEngine(tools.all()) as engine:
+        window = Window(engine)
+        api = Api(engine.desk, settings=load_settings({}, env={}), version="9.9", listen=listen)
+        task = await held(window, tools)
+        watch = Watch(api, window, f"/v1/tasks/{task}/events?after=3")
+        tick = (await watch.until("tick"))[-1]
+        assert (tick["task"], tick["seq"], tick["volatile"], tick["estimate"]) == (task, 3, True, None)
+        assert tick["progress"] == {"fraction": 0.0, "done": 0, "total": 1}
+        (step,) = tick["steps"]
+        assert (step["id"], step["fraction"], step["note"]) == ("a", None, None)
+        assert step["elapsed_s"] >= 0
+        heard[0](TaskId("t_other"), StepPath("a"), 0.1, "not ours")
+        heard[0](TaskId(task), StepPath("a"), 0.5, "half")
+        tick = (await watch.until("tick"))[-1]
+        assert (tick["steps"][0]["fraction"], tick["steps"][0]["note"]) == (0.5, "half")
+        await watch.close()
+        assert heard == []
+        tools.release.set()
+
+
+async def test_a_paused_task_does_not_tick(window: Window, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "TICK_S", 0.01)
+    monkeypatch.setattr(frames, "HEARTBEAT_S", 0.05)
+    task = await window.start(LONG, pause_after="s0")
+    await window.engine.clock.advance("1s")
+    watch = Watch(window.api, window, f"/v1/tasks/{task['id']}/events")
+    seen = await watch.until("heartbeat")
+    assert [frame["type"] for frame in seen] == ["hello", "snapshot", "live", "heartbeat"]
+    await watch.close()
+
+
+async def test_the_engine_says_good_bye(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=3&ticks=0")
+    await watch.until("live")
+    window.api.close()
+    assert await watch.rest() == [{"type": "bye", "reason": "shutdown", "seq": 3}]
+    late = await Watch(window.api, window, f"/v1/tasks/{task}/events?ticks=0").rest()
+    assert late[-1]["type"] == "bye"
+
+
+async def test_a_journal_that_ends_with_the_engine_ends_the_stream(tools: Tools) -> None:
+    async with TestEngine(tools.all()) as engine:
+        window = Window(engine)
+        task = await held(window, tools)
+        watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=3&ticks=0")
+        watching = asyncio.create_task(watch.rest())
+        await engine.clock.advance("1s")
+        tools.release.set()
+    seen = await asyncio.wait_for(watching, 5)
+    assert [frame["type"] for frame in seen] == ["hello", "live", "event", "bye"]
+    assert (seen[2]["event"]["seq"], seen[3]) == (4, {"type": "bye", "reason": "shutdown", "seq": 4})
+
+
+async def test_who_leaves_leaves_nothing_behind(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    before = len(asyncio.all_tasks())
+    request = window.request("GET", f"/v1/tasks/{task}/events?after=0&ticks=0")
+    async with aclosing(window.api.stream(request)) as lines:
+        async for line in lines:
+            if b'"live"' in line:
+                break
+    assert len(asyncio.all_tasks()) == before
