@@ -10,7 +10,7 @@ from everstep.doors.cli.endings import waiting_lines
 from everstep.doors.cli.find import find_task
 from everstep.doors.cli.render import flat, issue_lines, step_line, title_columns
 from everstep.doors.cli.session import Session, width
-from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.talk import Connection, ask, journal, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.view import TaskView
 from everstep.doors.cli.words import clock, output_text, payload_glance, safe, safe_lines, seconds, short
@@ -53,15 +53,9 @@ def show(task: str, step: str | None, part: str | None) -> int:
 
 
 async def _events(connection: Connection, session: Session, task: str, step: str | None) -> None:
-    after = 0
-    while True:
-        page = await ask(connection, "GET", path_of("tasks", task, "events", after=after, limit=500))
-        for event in page["events"]:
-            if step is None or event.get("step") == step:
-                session.result_json(event)
-        if not page["events"] or page["next_after"] >= page["head_seq"]:
-            return
-        after = page["next_after"]
+    async for event in journal(connection, task):
+        if step is None or event.get("step") == step:
+            session.result_json(event)
 
 
 def _part(session: Session, value: object) -> None:

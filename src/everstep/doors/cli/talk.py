@@ -67,3 +67,15 @@ def path_of(*parts: str, **query: object) -> str:
 
 def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+async def journal(connection: Connection, task: str) -> AsyncIterator[Json]:
+    """All events of a task that are there now."""
+    after = 0
+    while True:
+        page = await ask(connection, "GET", path_of("tasks", task, "events", after=after, limit=500))
+        for event in page["events"]:
+            yield event
+        if not page["events"] or page["next_after"] >= page["head_seq"]:
+            return
+        after = page["next_after"]

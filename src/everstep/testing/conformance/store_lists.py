@@ -22,7 +22,7 @@ async def a_task_is_created_with_its_first_event(rig: Rig) -> None:
         state = await on.load(new.id)
         assert (state.status, state.seq, state.plan, state.owner) == (TaskStatus.QUEUED, 1, f.PLAN, "local")
         assert (state.inputs.value, state.created_by) == ({"topic": "solar"}, f.HUMAN)
-        assert await on.store.load_tasks((f.task_id(), new.id)) == [None, state]
+        assert await on.store.load_tasks((f.task_id(), new.id, new.id)) == [None, state, state]
 
 
 async def the_same_key_is_the_same_task(rig: Rig) -> None:

@@ -123,26 +123,27 @@ SELECT max(heartbeat_at) FROM workers WHERE fenced_at IS NULL AND released_at IS
 -- name: find_dead
 -- Tasks held by incarnations that are fenced, released or unknown.
 SELECT t.id, t.status, t.epoch, w.id, w.name, w.host, w.pid, w.version, w.started_at, w.heartbeat_at, w.released_at
-FROM tasks t LEFT JOIN workers w ON w.id = t.worker
+FROM tasks t INDEXED BY tasks_held LEFT JOIN workers w ON w.id = t.worker
 WHERE t.worker IS NOT NULL AND t.worker != :me
   AND (w.id IS NULL OR w.fenced_at IS NOT NULL OR w.released_at IS NOT NULL)
 ORDER BY t.num LIMIT :limit;
 
 -- name: due_tasks
-SELECT id, due_at FROM tasks
+SELECT id, due_at FROM tasks INDEXED BY tasks_due
 WHERE due_at IS NOT NULL AND due_at <= :at AND worker = :worker
 ORDER BY due_at, num LIMIT :limit;
 
 -- name: next_due
-SELECT min(due_at) FROM tasks WHERE due_at IS NOT NULL AND due_at > :at AND worker = :worker;
+SELECT min(due_at) FROM tasks INDEXED BY tasks_due
+WHERE due_at IS NOT NULL AND due_at > :at AND worker = :worker;
 
 -- name: load_tasks
--- Whole journals of many tasks in one pass.
+-- Whole journals of many tasks in one pass. The index gives each journal in order of seq, so nothing is sorted; if it
+-- ever did not, the fold would refuse what comes.
 SELECT t.id, t.owner, e.body
 FROM json_each(:ids) AS wanted
 CROSS JOIN tasks t ON t.id = wanted.value
-CROSS JOIN events e ON e.task = t.num
-ORDER BY t.num, e.seq;
+CROSS JOIN events e INDEXED BY events_by_task ON e.task = t.num;
 
 -- name: read_events
 SELECT e.seq, e.type, e.body
@@ -172,12 +173,28 @@ SELECT id FROM tasks WHERE owner = :owner AND (id = :name OR key = :name);
 -- Two are enough to know that a prefix is ambiguous; some more to name them.
 SELECT id FROM tasks WHERE id >= :name AND id < :name || char(1114111) AND owner = :owner ORDER BY id LIMIT 10;
 
+-- name: find_pause
+SELECT t.id, t.owner, p.body, p.status, p.opened_at
+FROM pauses p JOIN tasks t ON t.num = p.task
+WHERE p.id = :id
+  AND (:owner IS NULL OR t.owner = :owner)
+  AND (:task IS NULL OR t.id = :task)
+  AND (:status IS NULL OR p.status = :status);
+
+-- name: list_open_pauses
+-- Few, however many there were: straight from the partial index.
+SELECT t.id, t.owner, p.body, p.status, p.opened_at
+FROM pauses p INDEXED BY pauses_open CROSS JOIN tasks t ON t.num = p.task
+WHERE p.status = 'open'
+  AND (:owner IS NULL OR t.owner = :owner)
+  AND (:task IS NULL OR t.id = :task)
+ORDER BY p.opened_at, p.rowid LIMIT :limit;
+
 -- name: list_pauses
 SELECT t.id, t.owner, p.body, p.status, p.opened_at
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE (:owner IS NULL OR t.owner = :owner)
   AND (:task IS NULL OR t.id = :task)
-  AND (:id IS NULL OR p.id = :id)
   AND (:status IS NULL OR p.status = :status)
 ORDER BY p.opened_at, p.rowid LIMIT :limit;
 

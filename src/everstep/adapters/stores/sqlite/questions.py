@@ -9,6 +9,7 @@ from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.errors import StoreRefused, Validation
 from everstep.domain.fold import BrokenJournal, fold
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
+from everstep.domain.pauses import PauseStatus
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -21,7 +22,7 @@ _NEWEST = (2**62, 2**62)
 def load_tasks(reader: Reader, ids: Sequence[TaskId], fetch: Fetch) -> list[TaskState | None]:
     """States as the fold of their journals."""
     states: dict[str, TaskState] = {}
-    for task, owner, body in reader.rows("load_tasks", {"ids": json.dumps(list(ids))}):
+    for task, owner, body in reader.rows("load_tasks", {"ids": json.dumps(list(dict.fromkeys(ids)))}):
         try:
             states[task] = fold(states.get(task), owner, decode(body, fetch))
         except (Unreadable, BrokenJournal) as error:
@@ -82,14 +83,14 @@ def find_task(reader: Reader, owner: str, name: str) -> list[TaskId]:
 
 def list_pauses(reader: Reader, which: PauseFilter) -> list[KeptPause]:
     """Oldest first."""
-    values = {
-        "owner": which.owner,
-        "task": which.task,
-        "id": which.id,
-        "status": which.status,
-        "limit": which.limit,
-    }
-    return [rows.kept_pause(row) for row in reader.rows("list_pauses", values)]
+    values: dict[str, str | int | None] = {"owner": which.owner, "task": which.task}
+    if which.id is not None:
+        found = reader.rows("find_pause", {**values, "id": which.id, "status": which.status})
+    elif which.status is PauseStatus.OPEN:
+        found = reader.rows("list_open_pauses", {**values, "limit": which.limit})
+    else:
+        found = reader.rows("list_pauses", {**values, "status": which.status, "limit": which.limit})
+    return [rows.kept_pause(row) for row in found]
 
 
 def workers_silent(reader: Reader, me: WorkerId, before: Instant) -> bool:
