@@ -46,15 +46,21 @@ def run(
     (the default elsewhere), "wait" waits for somebody else's answer.
     """
     _say_if_awaitable("await Engine().run(plan)")
-    settings = load_settings({})
+    usual = load_settings({})
+    settings = usual if store is None else usual.with_store(str(store))
     at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     how = on_pause or ("ask" if at_terminal else "return")
     wait = "return" if how == "ask" else how
-    with Engine.foreground(settings if store is None else settings.with_store(str(store))) as engine:
+    with Engine.foreground(settings, tools=_functions(plan, settings)) as engine:
         result = engine.run(plan, inputs, key=key, new=new, on_pause=wait)
         while how == "ask" and result.status == TaskStatus.PAUSED and _ask(engine.inbox(result.task_id)):
             result = engine.get(result.task_id).result(on_pause=wait)
         return result
+
+
+def _functions(plan: Plan | str | Path, settings: Settings) -> list[object]:
+    """Functions that the plan was built with; those of the project's own modules are known to the engine."""
+    return [one for one in plan.tools if one.__module__ not in settings.tools] if isinstance(plan, Plan) else []
 
 
 class LoopThread:
@@ -87,8 +93,8 @@ class LoopThread:
             self.wait(_close(items))
 
     def close(self) -> None:
-        """End the thread; what still runs there is cancelled."""
-        self.wait(_cancel_others())
+        """End the thread; what still goes on there is cancelled."""
+        self.wait(_finish())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -353,8 +359,12 @@ async def _close(items: AsyncIterator[object]) -> None:
         await close()
 
 
-async def _cancel_others() -> None:
+async def _finish() -> None:
+    """As `asyncio.run` ends: nothing of the loop outlives it."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    loop = asyncio.get_running_loop()
+    await loop.shutdown_asyncgens()
+    await loop.shutdown_default_executor()

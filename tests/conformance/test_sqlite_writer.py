@@ -290,6 +290,8 @@ async def test_what_was_acknowledged_must_still_be_there(tmp_path: Path, points:
             await came_back(on)
         info = await on.store.info()
         assert (info.details["status"], state.id in str(info.details["reason"])) == ("down", True)
+        assert isinstance(on.store, SqliteStore)
+        assert on.store._hold.ledger.idle() is None, "there is nothing to try again"
 
 
 async def test_a_foreign_lock_is_waited_for(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from everstep.domain.decide import NO_CHANCE, Ended, spec_of
 from everstep.domain.effects import expected_decision
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
-from everstep.domain.ids import Epoch, Instant, Millis, StepPath
+from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
 from everstep.domain.outcome import Lost, Outcome, Succeeded
 from everstep.domain.policy import retry_policy
 from everstep.domain.states import TaskStatus
@@ -19,7 +19,7 @@ from everstep.domain.task import Sweep, TaskState, row_of
 from everstep.engine.commit import HeldTask, fetch
 from everstep.engine.invoke import look
 from everstep.engine.kit import Kit
-from everstep.ports.store import Committed, Dead
+from everstep.ports.store import Committed, Dead, Stale
 from everstep.ports.tool import Call
 
 PAGE = 100
@@ -62,23 +62,35 @@ async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
 
 
 async def scan(kit: Kit, before: Instant) -> int:
-    """Move every task of a dead worker; returns how many. Re-enterable: a second scan finds nothing."""
+    """Move every task of a dead worker; returns how many. Re-enterable: a second scan finds nothing.
+
+    A task whose move is refused is passed over, loudly, so that it delays no other.
+    """
     moved = 0
+    stuck: set[TaskId] = set()
     while True:
-        dead = await kit.store.find_dead(kit.worker, before, PAGE)
+        found = await kit.store.find_dead(kit.worker, before, PAGE + len(stuck))
+        dead = [one for one in found if one.task not in stuck]
         if not dead:
             return moved
         kit.fault("scan.page.before")
-        states = await kit.store.load_tasks([one.task for one in dead])
-        pairs = [(one, state) for one, state in zip(dead, states, strict=True) if state is not None]
-        blamed = _blamed(pairs)
-        sweeps = [_sweep(one, state, kit, counts=_counts(one, state, blamed)) for one, state in pairs]
-        results = await kit.store.sweep(sweeps)
-        kit.fault("scan.page.after")
-        for result in results:
+        for one, result in zip(dead, await _sweep_page(dead, kit), strict=True):
             if isinstance(result, Committed):
                 moved += 1
                 kit.feed.publish(result.events)
+            else:
+                stuck.add(one.task)
+                kit.sink.note("a dead worker's task cannot be recovered", level="error", task=one.task)
+        kit.fault("scan.page.after")
+
+
+async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | Stale | None]:
+    states = await kit.store.load_tasks([one.task for one in dead])
+    pairs = [(one, state) for one, state in zip(dead, states, strict=True) if state is not None]
+    blamed = _blamed(pairs)
+    sweeps = [_sweep(one, state, kit, counts=_counts(one, state, blamed)) for one, state in pairs]
+    results = {sweep.task: result for sweep, result in zip(sweeps, await kit.store.sweep(sweeps), strict=True)}
+    return [results.get(one.task) for one in dead]
 
 
 def _blamed(pairs: Sequence[tuple[Dead, TaskState]]) -> dict[str, StepPath | str]:

@@ -61,6 +61,8 @@ def test_every_statement_is_used() -> None:
     assert sorted(set(statements()) - said) == []
 
 
-def test_names_are_given_once() -> None:
+def test_each_has_its_own_name_and_a_comment() -> None:
     text = (FOLDER / "queries.sql").read_text(encoding="utf-8")
-    assert len(statements()) == text.count("-- name:")
+    blocks = text.split("\n-- name: ")[1:]
+    assert len(blocks) == len(statements())
+    assert [block.split("\n")[0] for block in blocks if not block.split("\n")[1].startswith("-- ")] == []

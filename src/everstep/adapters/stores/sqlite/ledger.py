@@ -98,7 +98,7 @@ class Ledger:
         if self.trouble is not None:
             self._mend()
         if self.trouble is not None:
-            return max(0.0, self._next_try - time.monotonic())
+            return None if self._lost else max(0.0, self._next_try - time.monotonic())
         self._since_look += 1
         if self._since_look >= WAL_LOOK_EVERY:
             self._since_look = 0

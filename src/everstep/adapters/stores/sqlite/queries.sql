@@ -79,9 +79,11 @@ SET status = ?, epoch = epoch + 1, worker = ?, last_seq = last_seq + 1, updated_
 WHERE num = ? AND epoch = ? AND worker IS NULL AND last_seq = ?;
 
 -- name: open_pause
+-- Somebody is asked.
 INSERT INTO pauses (id, task, step, type, status, opened_at, body) VALUES (?, ?, ?, ?, 'open', ?, ?);
 
 -- name: close_pause
+-- Answered, or not asked any more.
 UPDATE pauses SET status = ? WHERE id = ? AND task = ? AND status = 'open';
 
 -- name: withdraw_pauses
@@ -89,9 +91,11 @@ UPDATE pauses SET status = ? WHERE id = ? AND task = ? AND status = 'open';
 UPDATE pauses SET status = 'withdrawn' WHERE task = ? AND status = 'open';
 
 -- name: is_pause_open
+-- One answer wins: whether this one is still wanted.
 SELECT 1 FROM pauses WHERE id = ? AND task = ? AND status = 'open';
 
 -- name: insert_worker
+-- One incarnation of one process; its name is never used twice.
 INSERT INTO workers (id, name, host, pid, version, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: beat_worker
@@ -99,6 +103,7 @@ INSERT INTO workers (id, name, host, pid, version, started_at, heartbeat_at) VAL
 UPDATE workers SET heartbeat_at = :at WHERE id = :id AND fenced_at IS NULL AND released_at IS NULL;
 
 -- name: release_worker
+-- A planned stop: whoever comes next recovers its tasks at once.
 UPDATE workers SET released_at = :at WHERE id = :id AND fenced_at IS NULL AND released_at IS NULL;
 
 -- name: fence_workers
@@ -107,6 +112,7 @@ UPDATE workers SET fenced_at = :at
 WHERE id != :me AND fenced_at IS NULL AND released_at IS NULL AND heartbeat_at < :before;
 
 -- name: are_workers_silent
+-- Whether there is anybody to fence; most of the time there is not, and nothing is written.
 SELECT 1 FROM workers
 WHERE id != :me AND fenced_at IS NULL AND released_at IS NULL AND heartbeat_at < :before LIMIT 1;
 
@@ -129,11 +135,13 @@ WHERE t.worker IS NOT NULL AND t.worker != :me
 ORDER BY t.num LIMIT :limit;
 
 -- name: due_tasks
+-- What this worker put off until now, the oldest first.
 SELECT id, due_at FROM tasks INDEXED BY tasks_due
 WHERE due_at IS NOT NULL AND due_at <= :at AND worker = :worker
 ORDER BY due_at, num LIMIT :limit;
 
 -- name: next_due
+-- When to look again.
 SELECT min(due_at) FROM tasks INDEXED BY tasks_due
 WHERE due_at IS NOT NULL AND due_at > :at AND worker = :worker;
 
@@ -146,6 +154,7 @@ CROSS JOIN tasks t ON t.id = wanted.value
 CROSS JOIN events e INDEXED BY events_by_task ON e.task = t.num;
 
 -- name: read_events
+-- One journal from a cursor on.
 SELECT e.seq, e.type, e.body
 FROM tasks t CROSS JOIN events e ON e.task = t.num
 WHERE t.id = :task AND e.seq > :after
@@ -167,6 +176,7 @@ WHERE (created_at, num) < (:created_at, :num)
 ORDER BY created_at DESC, num DESC LIMIT :limit;
 
 -- name: find_task_by_name
+-- By id or key, of this owner only.
 SELECT id FROM tasks WHERE owner = :owner AND (id = :name OR key = :name);
 
 -- name: find_task_by_prefix
@@ -174,6 +184,7 @@ SELECT id FROM tasks WHERE owner = :owner AND (id = :name OR key = :name);
 SELECT id FROM tasks WHERE id >= :name AND id < :name || char(1114111) AND owner = :owner ORDER BY id LIMIT 10;
 
 -- name: find_pause
+-- One pause by its id, open or not.
 SELECT t.id, t.owner, p.body, p.status, p.opened_at
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE p.id = :id
@@ -191,6 +202,7 @@ WHERE p.status = 'open'
 ORDER BY p.opened_at, p.rowid LIMIT :limit;
 
 -- name: list_pauses
+-- Also those that are closed; oldest first.
 SELECT t.id, t.owner, p.body, p.status, p.opened_at
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE (:owner IS NULL OR t.owner = :owner)
@@ -199,6 +211,7 @@ WHERE (:owner IS NULL OR t.owner = :owner)
 ORDER BY p.opened_at, p.rowid LIMIT :limit;
 
 -- name: count_tasks
+-- For health and doctor.
 SELECT status, count(*) FROM tasks GROUP BY status;
 
 -- name: last_event
@@ -206,15 +219,19 @@ SELECT status, count(*) FROM tasks GROUP BY status;
 SELECT coalesce(max(id), 0) FROM events;
 
 -- name: file_size
+-- Of the database, without its WAL.
 SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size();
 
 -- name: get_meta
+-- A word that the store keeps about itself.
 SELECT value FROM meta WHERE key = ?;
 
 -- name: put_meta
+-- Said anew, or for the first time.
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
 -- name: forget_meta
+-- Not true any more.
 DELETE FROM meta WHERE key = ?;
 
 -- name: held_seqs
@@ -228,9 +245,11 @@ SELECT num, id, owner, key, plan_digest, title, priority, created_at, updated_at
 FROM tasks WHERE num > :after ORDER BY num LIMIT :limit;
 
 -- name: journal_of
+-- One journal with its columns, to be held against each other.
 SELECT id, seq, at, type, step, body FROM events WHERE task = ? ORDER BY seq;
 
 -- name: open_pauses_of
+-- To be held against the journal.
 SELECT id FROM pauses WHERE task = ? AND status = 'open';
 
 -- name: stray_events
@@ -238,15 +257,15 @@ SELECT id FROM pauses WHERE task = ? AND status = 'open';
 SELECT count(*) FROM events WHERE task NOT IN (SELECT num FROM tasks);
 
 -- name: list_migrations
+-- What was applied, in order.
 SELECT number, name, checksum FROM migrations ORDER BY number;
 
--- name: has_migrations
-SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations';
-
 -- name: insert_migration
+-- In the transaction of the migration itself.
 INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?);
 
 -- name: delete_migration
+-- In the transaction that takes it back.
 DELETE FROM migrations WHERE number = ?;
 
 -- name: set_application_id
@@ -254,9 +273,11 @@ DELETE FROM migrations WHERE number = ?;
 PRAGMA application_id = 0x45565354;
 
 -- name: use_wal
+-- Readers do not wait for the writer, and a commit is one flush.
 PRAGMA journal_mode = WAL;
 
 -- name: set_writer
+-- Of the only connection that writes. A big lock is waited for; foreign SQL in the schema is not trusted.
 PRAGMA busy_timeout = 5000;
 PRAGMA foreign_keys = ON;
 PRAGMA trusted_schema = OFF;
@@ -267,6 +288,7 @@ PRAGMA fullfsync = ON;
 PRAGMA checkpoint_fullfsync = ON;
 
 -- name: set_reader
+-- Nothing but reading.
 PRAGMA busy_timeout = 5000;
 PRAGMA query_only = ON;
 PRAGMA trusted_schema = OFF;
@@ -274,48 +296,63 @@ PRAGMA cell_size_check = ON;
 PRAGMA mmap_size = 0;
 
 -- name: sync_power
+-- Commits survive the loss of power.
 PRAGMA synchronous = FULL;
 
 -- name: sync_process
+-- Commits survive the death of the process.
 PRAGMA synchronous = NORMAL;
 
 -- name: get_synchronous
+-- To be held against the profile.
 PRAGMA synchronous;
 
 -- name: get_journal_mode
+-- To be held against the profile.
 PRAGMA journal_mode;
 
 -- name: get_application_id
+-- Whose file this is.
 PRAGMA application_id;
 
 -- name: get_user_version
+-- The number of its schema.
 PRAGMA user_version;
 
 -- name: quick_check
+-- Is the file sound? Fast.
 PRAGMA quick_check;
 
 -- name: integrity_check
+-- Is the file sound? All of it.
 PRAGMA integrity_check;
 
 -- name: truncate_wal
+-- When it has grown and nobody writes.
 PRAGMA wal_checkpoint(TRUNCATE);
 
 -- name: begin
+-- The write lock at once, so that a batch never fails half way for want of it.
 BEGIN IMMEDIATE;
 
 -- name: commit
+-- One flush.
 COMMIT;
 
 -- name: rollback
+-- As if nothing had been.
 ROLLBACK;
 
 -- name: begin_unit
+-- A unit that is refused alone does not sink its batch.
 SAVEPOINT unit;
 
 -- name: keep_unit
+-- It stands.
 RELEASE unit;
 
 -- name: undo_unit
+-- It does not.
 ROLLBACK TO unit;
 RELEASE unit;
 
