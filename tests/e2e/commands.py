@@ -65,7 +65,9 @@ class Project:
             check=False,
             timeout=PATIENCE_S,
         )
-        assert "Traceback" not in done.stderr.replace("Traceback (most recent call last):\n        File", ""), done.stderr
+        assert "Traceback" not in done.stderr.replace("Traceback (most recent call last):\n        File", ""), (
+            done.stderr
+        )
         return Done(done.returncode, done.stdout, done.stderr)
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
@@ -79,6 +81,18 @@ class Project:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def python(self, code: str) -> str:
+        """A program of the user's own in this folder."""
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=self.path,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
 
     def terminal(self, *words: str) -> "Terminal":
         return Terminal([*EVERSTEP, *words], self.path, self.environment)

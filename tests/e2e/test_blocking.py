@@ -16,7 +16,7 @@ import pytest
 import everstep
 from everstep import Plan, Result, blocking, tool
 from everstep.errors import EngineClosed, NotFound
-from everstep.ports.tool import Ctx, NeedsInput
+from everstep.ports.tool import Ctx, Misconfigured, NeedsInput, Uncertain
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -161,6 +161,61 @@ def test_a_pause_is_answered_in_every_way_there_is(store: Path) -> None:
             assert first.id == pause.id
             getattr(pause, answer)(*(["ana"] if answer == "answer" else []))
             assert task.refresh().result().status == status
+
+
+@tool("test.broken", effect="once")
+async def broken(how: str = "wrong") -> dict[str, str]:
+    """Fail as told."""
+    if how == "wrong":
+        raise Misconfigured("no such host")
+    if how == "lost":
+        raise Uncertain("the line was cut")
+    return {"how": how}
+
+
+def breaking(arguments: dict[str, Any]) -> Plan:
+    plan = Plan("breaking")
+    plan.step("first", shout, {"text": "x"})
+    plan.step("a", broken, arguments, on_error="pause")
+    return plan
+
+
+ANSWERS: list[tuple[dict[str, Any], str, list[Any], str]] = [
+    ({}, "retry", [], "paused"),
+    ({}, "retry_with", [{"how": "fine"}], "completed"),
+    ({}, "supply_output", [{"how": "by hand"}], "completed"),
+    ({}, "fail", [], "failed"),
+    ({"how": "lost"}, "happened", [{"how": "it did"}], "completed"),
+    ({"how": "lost"}, "not_happened", [], "paused"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "answer", "given", "status"), ANSWERS, ids=[row[1] for row in ANSWERS])
+def test_a_failed_call_is_answered(
+    store: Path, arguments: dict[str, Any], answer: str, given: list[Any], status: str
+) -> None:
+    with blocking.Engine(store, tools=[shout, broken]) as engine:
+        task = engine.get(engine.start(breaking(arguments)).id)
+        task.result(on_pause="return")
+        (pause,) = engine.inbox(task.id)
+        assert answer in pause.answers
+        getattr(pause, answer)(*given, note="because")
+        assert task.refresh().result(on_pause="return").status == status
+
+
+def test_missing_arguments_are_supplied_and_a_users_pause_is_lifted(store: Path) -> None:
+    plan = Plan("missing")
+    said = plan.step("a", shout, {"text": "x"})
+    plan.step("b", shout, {"text": said.nothing})
+    with blocking.Engine(store, tools=[shout]) as engine:
+        task = engine.get(engine.start(plan).id)
+        task.result(on_pause="return")
+        (pause,) = engine.inbox(task.id)
+        task.pause()
+        pause.supply_arguments({"text": "y"})
+        (beside,) = engine.inbox(task.id)
+        beside.resume()
+        assert task.refresh().result().status == "completed"
 
 
 def test_a_task_is_paused_resumed_and_cancelled(store: Path) -> None:

@@ -150,8 +150,11 @@ async def test_another_user_is_shown_the_door(
     _, writer = await asyncio.open_unix_connection(str(settings.socket_path))
     assert same_user(writer)
     await hang_up(writer)
+    client = LocalClient(settings.socket_path)
     somebody_else = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: somebody_else)
+    with pytest.raises(Unavailable, match="nobody answers"):  # nor do we speak to somebody else's engine
+        await client.request("GET", "/v1/health")
     assert await raw(settings, b'{"method":"GET","path":"/v1/health"}') == []
 
 
@@ -273,6 +276,19 @@ async def test_a_watcher_who_leaves_is_forgotten(client: LocalClient) -> None:
     assert (await anext(frames))["type"] == "hello"
     await frames.aclose()
     assert (await good(client, "GET", "/v1/health"))["status"] == "ok"
+
+
+async def test_a_watcher_who_speaks_is_not_cut_off(client: LocalClient, settings: Settings) -> None:
+    task = await good(client, "POST", "/v1/tasks", {"plan": NAP})
+    reader, writer = await asyncio.open_unix_connection(str(settings.socket_path))
+    writer.write(json.dumps({"method": "GET", "path": f"/v1/tasks/{task['id']}/events?ticks=0"}).encode() + b"\n")
+    assert json.loads(await reader.readline())["type"] == "hello"
+    writer.write(b'{"type":"ping"}\n')
+    await good(client, "POST", f"/v1/tasks/{task['id']}/cancel")
+    async with asyncio.timeout(5):
+        while b"task.cancelled" not in await reader.readline():
+            pass
+    await hang_up(writer)
 
 
 async def test_an_engine_that_stops_says_good_bye_and_is_then_gone(settings: Settings) -> None:

@@ -25,6 +25,7 @@ def tools() -> Tools:
 async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
     async with TestEngine(tools.all()) as opened:
         yield opened
+        assert await opened.store.check() == [], "rows follow from journals"
 
 
 async def journal(task: Task) -> list[str]:

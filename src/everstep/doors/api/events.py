@@ -9,7 +9,7 @@ from everstep.domain.errors import RequestError
 from everstep.domain.ids import Seq
 from everstep.domain.task import TaskState
 from everstep.doors.api.context import Asked, Backing, find_task
-from everstep.doors.api.request import NO_STORE, Response, number_in
+from everstep.doors.api.request import NO_STORE, Response, limit_in, number_in
 from everstep.doors.api.stream import of_type, wanted_types
 from everstep.ports.store import Journaled
 
@@ -21,7 +21,7 @@ async def page(back: Backing, asked: Asked) -> Response:
     """`{events, next_after, head_seq, live}`, at once if there is news."""
     state = await find_task(back, asked)
     after = Seq(number_in(asked.query, "after", 0, most=2**53))
-    limit = max(1, number_in(asked.query, "limit", PAGE, most=PAGE))
+    limit = limit_in(asked.query, PAGE, most=PAGE)
     wait_s = number_in(asked.query, "wait", 0, most=WAIT_S_MAX)
     types = wanted_types(asked)
     if after > state.seq:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Final
 
 from everstep.domain.errors import EngineClosed, EverstepError, Validation
+from everstep.domain.values import NotJson
 from everstep.doors.api.context import Asked, Backing, Listen
 from everstep.doors.api.handlers import HANDLERS
 from everstep.doors.api.request import Fields, Request, Response, reply, unknown_fields, unknown_query
@@ -34,6 +35,8 @@ class Api:
             return await HANDLERS[found.route.handler](self._back, self._admit(found, request))
         except EverstepError as error:
             return refused(error)
+        except NotJson as error:
+            return refused(Validation(f"a value cannot be kept: {error}"))
         except Exception:  # noqa: BLE001 -- a bug of ours must not take the door with it
             _log.exception("%s %s failed", request.method, request.path)
             return refused(EverstepError("something went wrong inside; the log has the details"))

@@ -10,7 +10,7 @@ from everstep.domain.pauses import Pause
 from everstep.domain.quantities import parse_duration
 from everstep.domain.states import TaskStatus
 from everstep.doors.api.context import Asked, Backing
-from everstep.doors.api.request import Response, number_in, reply
+from everstep.doors.api.request import Response, limit_in, reply
 from everstep.ports.store import KeptPause, PauseFilter, TaskFilter
 from everstep.wire.task import task_summary_json
 from everstep.wire.times import from_text
@@ -28,7 +28,7 @@ async def list_all(back: Backing, asked: Asked) -> Response:
         plan_name=query.get("plan"),
         since=_since(query.get("since")),
         text=query.get("q"),
-        limit=number_in(query, "limit", PAGE, most=PAGE_MAX),
+        limit=limit_in(query, PAGE, most=PAGE_MAX),
         cursor=query.get("cursor"),
     )
     page = await back.desk.list(which)

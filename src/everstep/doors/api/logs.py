@@ -10,7 +10,7 @@ from everstep.domain.errors import Validation
 from everstep.domain.ids import TaskId
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing, find_task
-from everstep.doors.api.request import Response, number_in, reply
+from everstep.doors.api.request import Response, limit_in, number_in, reply
 
 LINES: Final = 200
 LINES_MAX: Final = 1000
@@ -23,7 +23,7 @@ async def read(back: Backing, asked: Asked) -> Response:
     """Lines of a task, of one of its steps, of one attempt; `after` is the number of the last one seen."""
     state = await find_task(back, asked)
     after = number_in(asked.query, "after", 0, most=2**53)
-    limit = number_in(asked.query, "limit", LINES, most=LINES_MAX)
+    limit = limit_in(asked.query, LINES, most=LINES_MAX)
     wanted = _filter(asked)
     lines = await asyncio.to_thread(lambda: [*lines_of(back.settings.log_path, state.id)])
     found: list[JsonObject] = [line for line in lines if line["n"] > after and wanted(line)]

@@ -137,13 +137,21 @@ class Fields:
 
 
 def number_in(query: Mapping[str, str], name: str, default: int, *, most: int) -> int:
-    """A whole number of the query."""
+    """A whole number of the query; more than `most` is cut."""
     text = query.get(name)
     if text is None:
         return default
     if not text.isascii() or not text.isdecimal() or len(text) > 15:
         raise Validation(f"'{name}' must be a whole number")
     return min(int(text), most)
+
+
+def limit_in(query: Mapping[str, str], default: int, *, most: int) -> int:
+    """How many the caller wants: at least one."""
+    limit = number_in(query, "limit", default, most=most)
+    if limit < 1:
+        raise Validation("'limit' must be at least 1")
+    return limit
 
 
 def flag_in(query: Mapping[str, str], name: str, *, default: bool) -> bool:

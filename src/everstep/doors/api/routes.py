@@ -30,7 +30,7 @@ def _get(path: str, handler: str, query: str = "", *, scope: Scope = "r", stream
     return Route(method="GET", path=path, scope=scope, handler=handler, query=frozenset(query.split()), streams=streams)
 
 
-def _post(path: str, scope: Scope, handler: str, body: str, local: str = "") -> Route:
+def _post(path: str, scope: Scope, handler: str, body: str, *, local: str = "") -> Route:
     fields, more = frozenset(body.split()), frozenset(local.split())
     return Route(method="POST", path=path, scope=scope, handler=handler, body=fields, local=more)
 

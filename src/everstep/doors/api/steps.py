@@ -9,7 +9,7 @@ from everstep.domain.ids import StepPath, item_path
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
 from everstep.doors.api.context import Asked, Backing, find_task, journal
-from everstep.doors.api.request import NO_STORE, Response, number_in, reply
+from everstep.doors.api.request import NO_STORE, Response, limit_in, reply
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json, step_json
 from everstep.wire.task import REVISION
@@ -23,7 +23,7 @@ async def list_all(back: Backing, asked: Asked) -> Response:
     """Steps in the order of the plan, items after the step they belong to; without values."""
     state = await find_task(back, asked)
     paths = _in_order(state)
-    limit = number_in(asked.query, "limit", PAGE, most=PAGE_MAX)
+    limit = limit_in(asked.query, PAGE, most=PAGE_MAX)
     begin = _after(paths, asked.query.get("cursor"))
     shown = paths[begin : begin + limit]
     history = await journal(back, state.id)

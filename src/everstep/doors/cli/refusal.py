@@ -34,11 +34,14 @@ class PlanRefused(EverstepError):
     code = "plan_invalid"
 
     def __init__(self, message: str, problems: list[Json], *, text: str | None = None, file: str | None = None) -> None:
-        inputs = bool(problems) and all(one["code"].startswith("input.") for one in problems)
+        wrong = [one for one in problems if one.get("severity") != Severity.WARNING]
+        inputs = bool(wrong) and all(one["code"].startswith("input.") for one in wrong)
+        names = [one["path"].rpartition("/")[2] for one in wrong if one["code"] == "input.missing"]
+        give = " ".join(f"-i {name}=VALUE" for name in names) or "-i NAME=VALUE"
         super().__init__(
             message,
             code="inputs_invalid" if inputs else "plan_invalid",
-            what_to_do="correct the inputs: -i NAME=VALUE" if inputs else "correct the plan; nothing was started",
+            what_to_do=f"give the inputs: {give}" if inputs else "correct the plan; nothing was started",
             details={"problems": [*problems]},
         )
         self.problems = problems
@@ -54,6 +57,8 @@ class PlanRefused(EverstepError):
 def problem_of(given: Json, file: str | None) -> Problem:
     """A problem from its JSON."""
     fields: Json = {name: given.get(name) for name in _FIELDS}
+    if given["code"].startswith("input."):  # of the command line, not of the file
+        return Problem(code=given["code"], message=given["message"], path="", suggestion=given.get("suggestion"))
     return Problem(
         code=given["code"],
         message=given["message"],

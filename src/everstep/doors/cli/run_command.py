@@ -5,6 +5,8 @@ from typing import Any, TypeAlias
 import click
 
 from everstep.domain.errors import EverstepError
+from everstep.domain.ids import KEY
+from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.checking import asks_line, find_problems, refusal_of
 from everstep.doors.cli.connect import Need, Opening, perform_steps
 from everstep.doors.cli.given import read_inputs
@@ -15,7 +17,7 @@ from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Ask, Connection, ask, asked, path_of
 from everstep.doors.cli.targets import Target, find_target
 from everstep.doors.cli.verbs import Verb
-from everstep.doors.cli.words import plural, safe, short
+from everstep.doors.cli.words import listed, plural, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -53,6 +55,7 @@ def run(plan: str, **options: Any) -> int:  # noqa: ANN401 -- click's values
         target = find_target(plan, opening.settings)
         inputs = read_inputs(options["given"], options["inputs"], target.spec)
         asking = Wanted(target, inputs, options)
+        asking.check()
         judge = await opening.judge(target.tools)
         checked = await find_problems(judge, target, inputs)
         if not checked["valid"]:
@@ -72,6 +75,25 @@ class Wanted:
         self.target = target
         self.inputs = inputs
         self.options = options
+
+    def check(self) -> None:
+        """What can be wrong with the options, before anything is opened."""
+        key, until, spec = self.options["key"], self.options["until"], self.target.spec
+        for one in self.options["labels"]:
+            label_of(one)
+        if key is not None and not KEY.fullmatch(key):
+            raise EverstepError(
+                f"'{key}' is no key",
+                code="bad_request",
+                what_to_do="1 to 128 of A-Z a-z 0-9 . _ -, not beginning with t_",
+            )
+        known = [step.id for step in spec.steps] if spec is not None else []
+        if until is not None and spec is not None and until not in known:
+            raise EverstepError(
+                did_you_mean(f"the plan has no step '{until}'", suggest(until, known)),
+                code="bad_request",
+                what_to_do=f"one of: {listed(known, 20)}",
+            )
 
     def body(self) -> Json:
         """How a start names it."""

@@ -36,7 +36,7 @@ class Target:
         """How a request names it: files and code of whoever sits here are trusted."""
         if self.plan is not None:
             return {"plan": self.plan.to_dict(), "trusted": True}
-        return {"plan_text": self.text, "file": self.file, "trusted": True}
+        return {"plan_text": self.text or "\n", "file": self.file, "trusted": True}
 
     @property
     def spec(self) -> PlanSpec | None:

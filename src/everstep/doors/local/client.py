@@ -11,7 +11,7 @@ from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.api import Response
 from everstep.doors.local.lines import ACTOR, hang_up, refusal, spelled
-from everstep.doors.local.place import read_lock
+from everstep.doors.local.place import read_lock, same_user
 from everstep.settings import Settings
 
 REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -80,6 +80,9 @@ class LocalClient:
                 reader, writer = await asyncio.open_unix_connection(str(self._path), limit=REPLY_BYTES_MAX)
         except (OSError, TimeoutError) as error:
             raise _gone(self._path) from error
+        if not same_user(writer):
+            await hang_up(writer)
+            raise _gone(self._path)
         return Connected(reader=reader, writer=writer)
 
     async def _exchange(self, connected: Connected, line: bytes) -> dict[str, Any]:

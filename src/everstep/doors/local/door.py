@@ -124,7 +124,7 @@ class LocalDoor:
     async def _show(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Frames until there are no more, or the caller has hung up."""
         showing = asyncio.create_task(self._frames(request, writer))
-        leaving = asyncio.create_task(reader.read(1))
+        leaving = asyncio.create_task(_hung_up(reader))
         try:
             await asyncio.wait((showing, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -140,3 +140,9 @@ class LocalDoor:
                     await writer.drain()
         except EverstepError as error:
             writer.write(envelope(refused(error)))
+
+
+async def _hung_up(reader: asyncio.StreamReader) -> None:
+    """Return when the other side has gone; what it says meanwhile means nothing."""
+    while await reader.read(LINE_BYTES_MAX):
+        pass

@@ -15,9 +15,9 @@ from everstep.domain.values import JsonObject
 def bind(path: Path) -> socket.socket:
     """A socket only this user can reach, from its first moment on: it is given its name after its mode."""
     unnamed = path.with_name(f".{os.getpid():x}.sock")
-    unnamed.unlink(missing_ok=True)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        unnamed.unlink(missing_ok=True)
         sock.bind(str(unnamed))
         unnamed.chmod(0o600)
         unnamed.replace(path)

@@ -239,8 +239,3 @@ def later(seconds: float) -> Instant:
 def _apply(state: t.TaskState, drafts: tuple[Draft, ...], at: Instant) -> None:
     for draft in drafts:
         apply(state, draft.body, draft.step, at)
-
-
-def seq(number: int) -> Seq:
-    """A place in a journal."""
-    return Seq(number)

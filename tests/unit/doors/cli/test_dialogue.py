@@ -110,7 +110,11 @@ def test_a_question_with_choices_names_them() -> None:
         ({"type": "boolean"}, "true or false"),
         ({"type": "integer"}, "a JSON integer"),
         (
-            {"type": "object", "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "string"}, "c": True}, "required": ["a"]},
+            {
+                "type": "object",
+                "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "string"}, "c": True},
+                "required": ["a"],
+            },
             '{"a": x|y, "b": string?, "c": any?}',
         ),
     ],

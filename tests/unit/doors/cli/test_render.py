@@ -142,7 +142,12 @@ def test_one_line_per_event() -> None:
 EVENTS = [
     ("task.created", None, {"title": "Brief"}, "Brief"),
     ("task.started", None, {"from": "queued", "epoch": 2}, "from queued, epoch 2"),
-    ("task.recovered", None, {"reason": "worker_dead", "steps": [{"step": "a", "decision": "ask"}]}, "worker_dead a: ask"),
+    (
+        "task.recovered",
+        None,
+        {"reason": "worker_dead", "steps": [{"step": "a", "decision": "ask"}]},
+        "worker_dead a: ask",
+    ),
     ("task.pausing", None, {"waits_for": ["a", "b"]}, "after a and b"),
     ("task.pausing", None, {"waits_for": []}, ""),
     ("task.paused", None, {"type": "toolError"}, "toolError"),

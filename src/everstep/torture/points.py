@@ -1,0 +1,47 @@
+"""Where to strike by name: for every failpoint a small trial that is sure to come there.
+
+A point that no trial of ours passes is listed with who strikes it instead; a test holds the lists against the code.
+"""
+
+from typing import Final
+
+from everstep.torture.trial import Plot
+from everstep.torture.workload import Workload
+
+IN_A_CALL: Final = "call.execute.after=sigkill"
+
+FIRST_LIFE: Final = (
+    "migrate.apply.before", "migrate.apply.mid", "migrate.apply.after", "gate.scan.before", "gate.scan.after",
+    "create.commit.before", "create.commit.after", "claim.commit.before", "claim.commit.after",
+    "intent.commit.before", "intent.commit.after", "call.execute.before", "call.execute.after",
+    "outcome.commit.before", "outcome.commit.after", "stop.release.before",
+)  # fmt: skip
+"""Passed by any task."""
+AFTER_A_CRASH: Final = (
+    "scan.page.before", "scan.page.after", "sweep.commit.before", "sweep.commit.after", "recover.probe.before",
+    "command.decide.after", "command.commit.before", "command.commit.after",
+)  # fmt: skip
+"""Passed when a `once` call was interrupted: recovery, and the answer to its question."""
+IN_A_LONG_CALL: Final = ("renew.commit.before", "renew.commit.after")
+"""Passed when a call outlives a heartbeat."""
+INSIDE_RECOVERY: Final = ("sweep.commit.before", "sweep.commit.after", "recover.probe.before", "scan.page.after")
+"""One crash after the other, each inside the recovery from the one before."""
+BY_THE_STORE: Final = (
+    "artifact.write.before", "artifact.write.mid", "artifact.write.after", "backup.copy.before", "backup.copy.after",
+    "checkpoint.truncate.before", "checkpoint.truncate.after",
+)  # fmt: skip
+"""Struck by the store's own suite: no task of ours comes there."""
+
+
+def strikes(seed: int = 0) -> dict[str, tuple[Workload, Plot]]:
+    """A trial per point, and one that dies again and again; each plots as many kills as it has failpoints."""
+    once = Workload(steps=4, once_share=1.0, seed=seed)
+    trials = {point: (Workload(steps=4, seed=seed), _plot(point)) for point in FIRST_LIFE}
+    trials |= {point: (once, _plot(IN_A_CALL, point)) for point in AFTER_A_CRASH}
+    trials |= {point: (Workload(steps=2, call_s=0.5, seed=seed), _plot(point)) for point in IN_A_LONG_CALL}
+    trials["inside recovery"] = (once, _plot(IN_A_CALL, *INSIDE_RECOVERY))
+    return trials
+
+
+def _plot(*points: str) -> Plot:
+    return Plot(failpoints=tuple(point if "=" in point else f"{point}=sigkill" for point in points))
