@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from everstep.domain.failure import TREATMENT
 from everstep.domain.pauses import ANSWERS
@@ -14,8 +14,12 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 NOTE: Final = "<!-- Generated from the code by `make docs`; do not edit. -->"
 
 
-def diagram(moves: Mapping[StrEnum, frozenset[StrEnum]], start: StrEnum) -> str:
-    """A state diagram of one table of legal moves."""
+S = TypeVar("S", bound=StrEnum)
+
+
+def diagram(moves: Mapping[S, frozenset[S]]) -> str:
+    """A state diagram of one table of legal moves; the first row is where it starts."""
+    start = next(iter(moves))
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {start}"]
     for before, after in moves.items():
         lines += [f"    {before} --> {to}" for to in sorted(after)]
@@ -33,13 +37,13 @@ def states_page() -> str:
         "guarded write; a move that is not drawn here is refused with a conflict that names the current state.",
         "",
         "## Task",
-        diagram(TASK_MOVES, next(iter(TASK_MOVES))),
+        diagram(TASK_MOVES),
         "",
         "## Step",
-        diagram(STEP_MOVES, next(iter(STEP_MOVES))),
+        diagram(STEP_MOVES),
         "",
         "## Attempt",
-        diagram(ATTEMPT_MOVES, next(iter(ATTEMPT_MOVES))),
+        diagram(ATTEMPT_MOVES),
     ]
     return "\n".join(parts) + "\n"
 
@@ -70,7 +74,7 @@ def failures_page() -> str:
 PAGES: Final = {"docs/concepts/states.md": states_page, "docs/concepts/failures.md": failures_page}
 
 
-def main(check: bool) -> int:
+def main(*, check: bool) -> int:
     """Write every page, or name the stale ones."""
     stale = []
     for name, page in PAGES.items():

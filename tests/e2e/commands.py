@@ -108,7 +108,7 @@ class Terminal:
         self._device, self._theirs = ours, theirs
         self._raw = b""
         self.process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=self._own
+            command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=self._own,  # noqa: PLW1509 -- no threads here
         )
 
     def _own(self) -> None:

@@ -38,7 +38,7 @@ class Gate:
         self.rung.put_nowait(label)
 
     async def next_call(self) -> str:
-        return await asyncio.wait_for(self.rung.get(), 10)
+        return await asyncio.wait_for(self.rung.get(), 30)
 
     def open(self, label: str) -> None:
         self._waiting.pop(label).write(b"go\n")

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.e2e.carrier import MARKS
@@ -22,7 +22,7 @@ class World:
         self._marks = folder / "marks"
         self._processes: list[subprocess.Popen[str]] = []
 
-    def write_plan(self, steps: Sequence[dict[str, object]], *, name: str = "p") -> None:
+    def write_plan(self, steps: Sequence[Mapping[str, object]], *, name: str = "p") -> None:
         """The plan that carriers start; tasks have the keys `NAME-0`, `NAME-1`, …"""
         self.plan.write_text(json.dumps({"name": name, "steps": list(steps)}), encoding="utf-8")
 

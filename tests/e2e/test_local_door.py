@@ -5,8 +5,9 @@ import json
 import os
 import socket
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
@@ -27,8 +28,9 @@ NAP: dict[str, JsonValue] = {"name": "nap", "steps": [{"id": "a", "tool": "wait"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load_settings({"store": str(tmp_path / "state" / "everstep.db")}, cwd=tmp_path, env={})
+def settings() -> Iterator[Settings]:
+    with TemporaryDirectory(prefix="es-") as folder:  # sockets need short paths
+        yield load_settings({"store": f"{folder}/state/everstep.db"}, cwd=Path(folder), env={})
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from tests.tidy.source import Problem, Source
 
 Rule = Callable[[Source], Iterator[Problem]]
 ENGINE = "src/everstep/engine/walk.py"
+CHECKER = "src/everstep/torture/checker.py"
 DOMAIN = "src/everstep/domain/plan.py"
 STORE = "src/everstep/adapters/stores/memory.py"
 
@@ -21,9 +22,9 @@ def case(rule: Rule, path: str, text: str) -> object:
 @pytest.mark.parametrize(
     ("rule", "path", "text"),
     [
-        case(imports.checker_stands_alone, "src/everstep/torture/checker.py", "import msgspec"),
-        case(imports.checker_stands_alone, "src/everstep/torture/checker.py", "from everstep.domain import states"),
-        case(imports.checker_stands_alone, "src/everstep/torture/checker.py", "from ..domain import states"),
+        case(imports.checker_stands_alone, CHECKER, "import msgspec"),
+        case(imports.checker_stands_alone, CHECKER, "from everstep.domain import states"),
+        case(imports.checker_stands_alone, CHECKER, "from ..domain import states"),
         case(rooms.catch_all, STORE, "try:\n    f()\nexcept: pass"),
         case(rooms.catch_all, ENGINE, "try:\n    f()\nexcept Exception: pass"),
         case(rooms.catch_all, ENGINE, "try:\n    f()\nexcept (OSError, BaseException): pass"),
@@ -72,7 +73,7 @@ def test_a_breach_is_found_once(rule: Rule, path: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "path", "text"),
     [
-        case(imports.checker_stands_alone, "src/everstep/torture/checker.py", "import json\nfrom collections import abc"),
+        case(imports.checker_stands_alone, CHECKER, "import json\nfrom collections import abc"),
         case(imports.checker_stands_alone, ENGINE, "import msgspec"),
         case(rooms.catch_all, rooms.ONE_CALL, "try:\n    f()\nexcept Exception: pass"),
         case(rooms.catch_all, STORE, "try:\n    f()\nexcept Exception: raise"),

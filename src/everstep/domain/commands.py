@@ -110,7 +110,7 @@ def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
         rest = [draft for draft in cancel_task(state, given.note) if not _withdraws(draft, pause.id)]
         return (answered, *rest)
     assert pause.step is not None
-    drafts = (answered, *_settle_step(state, pause, given, pause.step))
+    drafts = (answered, *_settle_step(state, given, pause.step))
     if state.status is TaskStatus.PAUSED and not state.held_back:
         resumed = e.TaskResumed(pause=pause.id, to=TaskStatus.QUEUED, note=given.note)
         return (*drafts, e.Draft(body=resumed))
@@ -121,7 +121,7 @@ def _withdraws(draft: e.Draft, pause: PauseId) -> bool:
     return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause
 
 
-def _settle_step(state: TaskState, pause: Pause, given: Answer, path: StepPath) -> Drafts:
+def _settle_step(state: TaskState, given: Answer, path: StepPath) -> Drafts:
     """The outcome an answer gives a step; none where the step is tried again."""
     match given.answer:
         case "happened" | "supply_output":

@@ -32,8 +32,8 @@ class Suite:
     done: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Take over what stands there for this commit."""
-        if self.results.exists():
+        """Take over what stands there for this commit; a tree with changes is no commit."""
+        if self.results.exists() and not self.commit.endswith(("dirty", "unknown")):
             lines = self.results.read_text(encoding="utf-8").splitlines()
             for line in map(json.loads, lines):
                 if line["commit"] == self.commit:

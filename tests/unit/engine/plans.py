@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from everstep.authoring.plan import Plan
-from everstep.authoring.tool import FunctionTool, tool
+from everstep.authoring.tool import tool
 from everstep.domain.values import JsonValue
 
 
@@ -18,7 +18,7 @@ class Tools:
         self.release = asyncio.Event()
         self.raises: dict[str, list[Exception | None]] = {}
 
-    def all(self) -> list[FunctionTool[..., object]]:
+    def all(self) -> list[object]:
         """Every tool, bound to this record of calls."""
 
         @tool("test.echo", effect="pure")

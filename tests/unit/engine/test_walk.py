@@ -30,10 +30,7 @@ async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
 
 async def journal(task: Task) -> list[str]:
     """The types of a task's events, with their steps."""
-    return [
-        f"{event.type} {event.step}" if event.step else event.type
-        async for event in task.events(follow=False)
-    ]
+    return [f"{event.type} {event.step}" if event.step else event.type async for event in task.events(follow=False)]
 
 
 async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
@@ -73,7 +70,9 @@ async def test_steps_run_in_line_and_each_costs_two_events(engine: TestEngine, t
 
 
 async def test_steps_without_needs_start_together_only_if_the_plan_says_so(tools: Tools) -> None:
-    hold = [{"id": f"s{n}", "tool": "test.hold", "with": {"label": f"s{n}"}, "needs": []} for n in range(3)]
+    hold: list[JsonObject] = [
+        {"id": f"s{n}", "tool": "test.hold", "with": {"label": f"s{n}"}, "needs": []} for n in range(3)
+    ]
     for parallel, together in ((1, 1), (2, 2), (3, 3)):
         tools = Tools()
         async with TestEngine(tools.all()) as engine:
@@ -124,7 +123,10 @@ async def test_for_each_of_nothing_completes(engine: TestEngine) -> None:
 
 
 async def test_a_failing_item_fails_its_step_or_leaves_a_gap(tools: Tools) -> None:
-    for on_error, status, outputs in (("fail", "failed", None), ("continue", "completed", {"all": [{"value": 0}, None]})):
+    for on_error, status, outputs in (
+        ("fail", "failed", None),
+        ("continue", "completed", {"all": [{"value": 0}, None]}),
+    ):
         tools = Tools()
         tools.raises["item1"] = [Impossible("no")]
         plan = plan_of(
@@ -153,7 +155,8 @@ async def test_finally_runs_after_success_and_after_failure(tools: Tools) -> Non
     for broken in (False, True):
         tools = Tools()
         tools.raises["a"] = [Impossible("no") if broken else None]
-        plan = plan_of(echo("a", 1), echo("b", 2), **{"finally": [echo("tidy", "${default(error.code, 'fine')}")]})
+        tidy: JsonValue = [echo("tidy", "${default(error.code, 'fine')}")]
+        plan = plan_of(echo("a", 1), echo("b", 2), **{"finally": tidy})
         async with TestEngine(tools.all()) as engine:
             result = await finish(engine, await engine.start(plan))
             assert result.status == ("failed" if broken else "completed")
@@ -316,7 +319,8 @@ async def test_cancel_before_the_claim_is_at_once(tools: Tools) -> None:
 
 @pytest.mark.req("WF-3")
 async def test_the_store_is_the_state_between_any_two_steps(engine: TestEngine, tools: Tools) -> None:
-    task = await engine.start(plan_of(*[{"id": f"s{n}", "tool": "test.hold", "with": {"label": f"s{n}"}} for n in range(4)]))
+    steps: list[JsonObject] = [{"id": f"s{n}", "tool": "test.hold", "with": {"label": f"s{n}"}} for n in range(4)]
+    task = await engine.start(plan_of(*steps))
     for n in range(4):
         await engine.clock.advance("1ms")
         assert tools.calls[f"s{n}"] == 1

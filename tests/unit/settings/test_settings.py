@@ -61,7 +61,7 @@ def test_the_defaults_are_those_of_the_catalogue(project: Project) -> None:
     assert settings.artifacts == project.folder / ".everstep/artifacts"
     assert settings.log_path == project.folder / ".everstep/logs/everstep.log"
     assert settings.lock_path == project.folder / ".everstep/everstep.lock"
-    assert settings.socket_path == project.folder / ".everstep/control.sock"
+    assert settings.with_store("/x/everstep.db").socket_path == Path("/x/control.sock")
     engine = settings.engine
     assert (engine.tasks, engine.heartbeat_ms, engine.stale_after_ms) == (64, 5_000, 30_000)
     assert (engine.max_recoveries, engine.shutdown_grace_ms, engine.step_timeout_ms) == (5, 10_000, 60_000)
@@ -195,13 +195,13 @@ def test_a_nearer_project_is_not_drawn_into_a_store_further_up(project: Project)
     assert project.load(cwd=project.sub).store_path == project.sub / ".everstep/everstep.db"
 
 
-def test_what_stands_beside_a_store_goes_with_it(project: Project, tmp_path: Path) -> None:
-    settings = project.load().with_store(str(tmp_path / "a" / "work.db"))
-    assert settings.store_path == tmp_path / "a/work.db"
-    assert settings.artifacts == tmp_path / "a/work.artifacts"
-    assert settings.log_path == tmp_path / "a/work.logs/everstep.log"
-    assert settings.lock_path == tmp_path / "a/work.lock"
-    assert settings.socket_path == tmp_path / "a/work.control.sock"
+def test_what_stands_beside_a_store_goes_with_it(project: Project) -> None:
+    settings = project.load().with_store("/x/work.db")
+    assert settings.store_path == Path("/x/work.db")
+    assert settings.artifacts == Path("/x/work.artifacts")
+    assert settings.log_path == Path("/x/work.logs/everstep.log")
+    assert settings.lock_path == Path("/x/work.lock")
+    assert settings.socket_path == Path("/x/work.control.sock")
     assert settings.base == project.folder
     assert project.load(artifacts="big").with_store("/x/y.db").artifacts == project.folder / "big"
 
