@@ -108,7 +108,13 @@ class Terminal:
         self._device, self._theirs = ours, theirs
         self._raw = b""
         self.process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=self._own,  # noqa: PLW1509 -- no threads here
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            preexec_fn=self._own,  # noqa: PLW1509 -- no other thread holds a lock here
         )
 
     def _own(self) -> None:

@@ -11,7 +11,12 @@ import pytest
 from tests.e2e.commands import Project, project
 
 GOOD = "name: good\nsteps:\n  - {id: a, tool: my.say, with: {text: hi}}\noutputs: {text: '${a.text}'}\n"
-TYPED = "name: typed\ninputs: {topic: string, n: {type: integer, minimum: 1}}\nsteps:\n  - {id: a, tool: my.say, with: {text: '${inputs.topic}'}}\n"
+TYPED = """\
+name: typed
+inputs: {topic: string, n: {type: integer, minimum: 1}}
+steps:
+  - {id: a, tool: my.say, with: {text: "${inputs.topic}"}}
+"""
 
 
 @pytest.fixture

@@ -29,10 +29,12 @@ class Recorded:
         self.frames = frames
         self.stays = stays
         self.asked: list[str] = []
+        self.heard = asyncio.Event()
         self.streamed: list[str] = []
 
     async def request(self, asking: Ask) -> Reply:
         self.asked.append(f"{asking.method} {asking.path}")
+        self.heard.set()
         return Reply(status=200, body={})
 
     async def stream(self, path: str) -> AsyncIterator[Json]:
@@ -126,8 +128,7 @@ async def test_ctrl_c_pauses_and_waits_for_it() -> None:
         async def stream(self, path: str) -> AsyncIterator[Json]:
             yield story.attempt("hits")
             os.kill(os.getpid(), signal.SIGINT)
-            while not self.asked:
-                await asyncio.sleep(0)
+            await self.heard.wait()
             yield story.completed("hits", 1)
             yield story.event("task.paused", pause=PAUSE, type="userRequested")
             await asyncio.Event().wait()

@@ -1,0 +1,215 @@
+"""The commands around a task: help, init, plan, tools, doctor, db, explain, completion."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.commands import EVERSTEP, Project, project
+
+GOOD = "name: good\nsteps:\n  - {id: a, tool: my.say, with: {text: hi}}\noutputs: {text: '${a.text}'}\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Project:
+    made = project(tmp_path)
+    made.write("good.plan.yaml", GOOD)
+    return made
+
+
+def test_help_lists_everything_and_loads_nothing(here: Project) -> None:
+    done = here.run("--help")
+    assert done.code == 0
+    for name in ("run", "watch", "ls", "show", "pause", "inbox", "answer", "plan", "doctor", "demo", "init"):
+        assert f"\n  {name} " in done.out
+    code = (
+        "import sys, everstep.doors.cli.main as m\n"
+        "try: m.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'rich', 'apsw', 'msgspec', 'yaml', 'asyncio', 'jsonschema_rs'} & set(sys.modules)\n"
+        "print(heavy or 'none')"
+    )
+    assert here.python(code).splitlines()[-1] == "none"
+
+
+def test_help_comes_at_once(here: Project) -> None:
+    """≤ 250 ms of work; measured as CPU time, which a busy machine does not stretch."""
+
+    def cpu_s() -> float:
+        before = os.times()
+        subprocess.run(
+            [*EVERSTEP, "--help"], cwd=here.path, env=here.environment, check=True, stdout=subprocess.DEVNULL
+        )
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    assert min(cpu_s() for _ in range(5)) <= 0.25
+
+
+@pytest.mark.parametrize("command", ["run", "watch", "ls", "show", "pause", "answer", "plan", "db", "demo", "doctor"])
+def test_every_command_explains_itself(here: Project, command: str) -> None:
+    done = here.run(command, "-h")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: everstep {command}")
+
+
+def test_version(here: Project) -> None:
+    assert here.run("--version").out.startswith("everstep ")
+    assert here.run("version", "--json").json["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_global_options_stand_anywhere(here: Project) -> None:
+    assert here.run("--json", "ls").json == here.run("ls", "--json").json == {"items": [], "next_cursor": None}
+    here.write("sub/x.plan.yaml", GOOD)
+    assert here.run("-C", "sub", "plan", "check", "x.plan.yaml").code == 0
+    assert here.run("run", "good", "--store", "other.db").code == 0
+    assert (here.path / "other.db").exists()
+    assert not (here.path / ".everstep").exists()
+
+
+def test_init_makes_a_project_that_works_and_passes_its_test(tmp_path: Path) -> None:
+    here = Project(tmp_path)
+    made = here.run("init", "first")
+    assert made.code == 0
+    assert made.out.split() == [
+        f"first/{name}" for name in ("everstep.toml", "hello.plan.yaml", "hello_tools.py", "test_hello.py")
+    ]
+    inside = Project(tmp_path / "first")
+    done = inside.run("run", "hello", "-i", "name=Ana")
+    assert (done.code, "text: Hello, Ana!" in done.out) == (0, True)
+    assert (tmp_path / "first" / "out" / "hello.txt").read_text() == "Hello, Ana!\n"
+    tested = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            str(inside.path),
+            "test_hello.py",
+        ],
+        cwd=inside.path,
+        env=inside.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    again = here.run("init", "first")
+    assert (again.code, "--force" in again.err) == (9, True)
+    assert here.run("init", "first", "--force", "--json").json["files"]
+
+
+def test_plan_check_show_and_format(here: Project) -> None:
+    done = here.run("plan", "check", "good.plan.yaml")
+    assert (done.code, done.out) == (0, "good.plan.yaml: ok, 1 step\n")
+    assert here.run("plan", "check", "-", text=GOOD).code == 0
+    assert here.run("plan", "check", "good.plan.yaml", "--json").json == {"valid": True, "problems": [], "asks": []}
+    shown = here.run("plan", "show", "good")
+    assert "  1  a  my.say  pure" in shown.out
+    as_json = here.run("plan", "fmt", "good.plan.yaml", "--to", "json")
+    assert json.loads(as_json.out)["name"] == "good"
+    assert here.run("plan", "fmt", "good.plan.yaml", "--check").code == 1
+    assert here.run("plan", "fmt", "good.plan.yaml").code == 0
+    assert here.run("plan", "fmt", "good.plan.yaml", "--check").code == 0
+    here.write("commented.plan.yaml", f"# why\n{GOOD}")
+    refused = here.run("plan", "fmt", "commented.plan.yaml")
+    assert (refused.code, "--drop-comments" in refused.err) == (9, True)
+    assert here.run("plan", "fmt", "commented.plan.yaml", "--drop-comments").code == 0
+    assert "# why" not in (here.path / "commented.plan.yaml").read_text()
+
+
+def test_warnings_are_errors_when_strict(here: Project) -> None:
+    here.write("warn.plan.yaml", f"inputs: {{unused: {{type: string, default: x}}}}\n{GOOD}")
+    loose = here.run("plan", "check", "warn.plan.yaml")
+    assert (loose.code, "[plan.unused_input]" in loose.out) == (0, True)
+    assert here.run("plan", "check", "warn.plan.yaml", "--strict").code == 3
+
+
+def test_what_a_crash_would_ask_is_said_in_one_line(here: Project) -> None:
+    here.write("once.plan.yaml", "name: once\nsteps:\n  - {id: mail, tool: my.send, with: {to: ana}}\n")
+    assert "a crash or timeout inside mail would ask you" in here.run("plan", "check", "once.plan.yaml").out
+    assert "a crash or timeout inside mail would ask you" in here.run("run", "once").err
+
+
+def test_the_schema_knows_this_projects_tools(here: Project) -> None:
+    schema = here.run("plan", "schema")
+    assert "my.say" in schema.out
+    assert here.run("plan", "schema", "--out", "plan.schema.json").code == 0
+    assert json.loads((here.path / "plan.schema.json").read_text())
+
+
+def test_tools(here: Project) -> None:
+    listed = here.run("tools")
+    assert "my.send" in listed.out
+    assert "once" in listed.out
+    one = here.run("tools", "my.hold")
+    assert "Take until a file is there." in one.out
+    assert "until  string  required" in one.out
+    assert here.run("tools", "my.hold", "--json").json["effect"] == "pure"
+
+
+def test_doctor(here: Project) -> None:
+    well = here.run("doctor")
+    assert (well.code, "all well" in well.err) == (0, True)
+    assert here.run("run", "good").code == 0
+    (here.path / ".everstep" / "everstep.db").chmod(0o644)
+    sick = here.run("doctor", "--json")
+    assert (sick.code, sick.json["ok"]) == (1, False)
+    (failed,) = [check for check in sick.json["checks"] if check["status"] == "failed"]
+    assert failed["fix"].startswith("chmod 600 ")
+    assert here.run("doctor", "--fix").code == 0
+
+
+def test_the_store_is_looked_after(here: Project) -> None:
+    assert here.run("run", "good").code == 0
+    info = here.run("db", "info", "--json").json
+    assert (info["tasks"]["completed"], info["durability"]) == (1, "power")
+    assert "1 completed" in here.run("db", "info").out
+    assert here.run("db", "check", "--json").json == {"ok": True, "problems": []}
+    assert here.run("db", "backup", "copy.db").code == 0
+    assert here.run("db", "backup", "copy.db").code == 9
+    assert here.run("db", "backup", "no/such/copy.db").code == 5
+    assert here.run("ls", "--store", "copy.db", "--json").json["items"][0]["status"] == "completed"
+
+
+def test_explain(here: Project) -> None:
+    step = here.run("explain", "[http_503]")
+    assert "transient: 3 retries" in step.out
+    assert "exit      6" in here.run("explain", "store_locked").out
+    assert here.run("explain", "timeout", "--json").json["effect_state"] == "unknown"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(here: Project, shell: str) -> None:
+    done = here.run("completion", shell)
+    assert done.code == 0
+    assert "_EVERSTEP_COMPLETE" in done.out
+
+
+def test_completion_completes(here: Project) -> None:
+    done = here.run(COMP_WORDS="everstep pa", COMP_CWORD="1", _EVERSTEP_COMPLETE="bash_complete")
+    assert "plain,pause" in done.out
+
+
+def test_listing_a_thousand_tasks_is_quick(here: Project) -> None:
+    """≤ 500 ms of work for `ls`, start of the program included."""
+    code = (
+        "import asyncio\nfrom everstep import Engine\nfrom my_tools import say\n"
+        "async def main():\n"
+        "    async with Engine(tools=[say], worker=False) as engine:\n"
+        "        await asyncio.gather(*(engine.start('good.plan.yaml') for _ in range(1000)))\n"
+        "asyncio.run(main())\n"
+    )
+    here.write("everstep.toml", "")
+    here.python(code)
+    begun = time.monotonic()
+    done = here.run("ls", "--all")
+    assert len(done.out.splitlines()) == 2000
+    assert time.monotonic() - begun < 30

@@ -1,0 +1,67 @@
+"""`everstep demo`: killed in the middle, by itself or by hand, it goes on where it stopped."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.commands import Project, Terminal
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.fixture
+def screens() -> Iterator[list[Terminal]]:
+    opened: list[Terminal] = []
+    yield opened
+    for one in opened:
+        one.close()
+
+
+def test_the_demo_is_killed_and_still_ends(here: Project) -> None:
+    done = here.run("demo", "--fast")
+    assert done.code == 0
+    assert "kill -9" in done.err
+    assert "restored from the journal: find, read_1 and read_2" in done.err
+    assert "== read_3 was interrupted: called again, which is harmless" in done.err
+    assert "PASS" in done.err
+    assert "notice: 1. The brief on solar storage is ready" in done.out
+    assert not (here.path / ".everstep-demo").exists()
+
+
+def test_killed_by_hand_the_same_command_goes_on(here: Project, screens: list[Terminal]) -> None:
+    screens.append(here.terminal("demo", "--kills", "0"))
+    screens[-1].see("ok Read the 1st source")
+    screens[-1].kill()
+    assert (here.path / ".everstep-demo").is_dir()
+    screens.append(here.terminal("demo", "--kills", "0"))
+    screens[-1].see("the last demo was cut short; it goes on where it stopped:")
+    screens[-1].see("restored from the journal: find, read_1")
+    assert screens[-1].end() == 0
+    assert "outcomes executed again 0" in screens[-1].text
+    assert "PASS" in screens[-1].text
+
+
+def test_ctrl_c_is_no_loss_either(here: Project, screens: list[Terminal]) -> None:
+    screens.append(here.terminal("demo", "--fast", "--kills", "0"))
+    screens[-1].see("ok Search the library")
+    screens[-1].press_ctrl_c()
+    assert screens[-1].end() == 130
+    assert "go on: everstep demo" in screens[-1].text
+    assert here.run("demo", "--fast", "--kills", "0").code == 0
+
+
+def test_chaos_holds_the_world_against_the_journal(here: Project) -> None:
+    done = here.run("demo", "--chaos", "--fast", "--kills", "3", "--seed", "5", "--json", "--keep")
+    result = done.lines[-1]
+    assert (done.code, result["ok"], result["kills"], result["repeated"]) == (0, True, 4, 0)
+    assert (result["ledger"]["lost"], result["ledger"]["doubled"], result["ledger"]["dark"]) == ([], [], [])
+    assert result["ledger"]["asked"] == 1
+    (post,) = [one for one in result["ledger"]["effects"] if one["effect"] == "post"]
+    assert (post["expected"], post["made"], post["recorded"]) == (1, 1, 1)
+    kept = Project(here.path / ".everstep-demo")
+    assert len((kept.path / "board.txt").read_text().splitlines()) == 1
+    assert "Tell everybody" in kept.run("show", "@last").out
