@@ -16,12 +16,13 @@ from typing import Any, Final, Self, TypeVar
 from everstep.authoring.plan import Plan
 from everstep.domain.errors import EverstepError
 from everstep.domain.ids import StepPath
+from everstep.domain.progress import Progress
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import StepState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.engine import Engine as AsyncEngine
 from everstep.facade.task import Task as AsyncTask
-from everstep.facade.views import Event, Progress, Result
+from everstep.facade.views import Event, Result
 from everstep.facade.views import Pause as AsyncPause
 from everstep.settings import Settings, load_settings
 

@@ -39,7 +39,7 @@ def test_killed_by_hand_the_same_command_goes_on(here: Project, screens: list[Te
     assert (here.path / ".everstep-demo").is_dir()
     screens.append(here.terminal("demo", "--kills", "0"))
     screens[-1].see("the last demo was cut short; it goes on where it stopped:")
-    screens[-1].see("restored from the journal: find, read_1")
+    screens[-1].see("restored from the journal: find and read_1")
     assert screens[-1].end() == 0
     assert "outcomes executed again 0" in screens[-1].text
     assert "PASS" in screens[-1].text

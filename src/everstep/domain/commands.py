@@ -76,6 +76,17 @@ def cancel_task(state: TaskState, note: str | None) -> Drafts:
 
 
 @record
+class Reply:
+    """An answer as it comes in, unchecked."""
+
+    answer: str
+    note: str | None = None
+    arguments: JsonObject | None = None
+    output: JsonValue = None
+    value: JsonValue = None
+
+
+@record
 class Answer:
     """What somebody says to a pause; the values are checked before they come here."""
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from everstep.domain.commands import Answer, Drafts, answer_pause, cancel_task, pause_task, resume_task
+from everstep.domain.commands import Answer, Drafts, Reply, answer_pause, cancel_task, pause_task, resume_task
 from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
 from everstep.domain.events import Who
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId
 from everstep.domain.pauses import InputRequired, Pause
-from everstep.domain.record import record
 from everstep.domain.task import Command, TaskState, row_of
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.kit import Kit
@@ -70,17 +69,6 @@ async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskStat
 async def cancel(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """End on request."""
     return await _command(task, who, kit, lambda state: (cancel_task(state, note), None))
-
-
-@record
-class Reply:
-    """An answer as it comes in, unchecked."""
-
-    answer: str
-    note: str | None = None
-    arguments: JsonObject | None = None
-    output: JsonValue = None
-    value: JsonValue = None
 
 
 async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskState:

@@ -66,11 +66,14 @@ class Feed:
     def __init__(self) -> None:
         self._by_task: dict[TaskId, list[Subscription]] = {}
         self._all: list[Subscription] = []
+        self._closed = False
 
     def join(self, task: TaskId | None, types: frozenset[str] | None = None) -> Subscription:
         """Listen to one task, or to all; to these types of events, or to every one."""
         subscription = Subscription(self, task, types)
-        if task is None:
+        if self._closed:
+            subscription.closed = True
+        elif task is None:
             self._all.append(subscription)
         else:
             self._by_task.setdefault(task, []).append(subscription)
@@ -93,6 +96,7 @@ class Feed:
                 subscription.push(event)
 
     def close(self) -> None:
-        """The engine stops: every reader learns it."""
+        """The engine stops: every reader learns it, and whoever comes later."""
+        self._closed = True
         for subscription in [*self._all, *(one for many in self._by_task.values() for one in many)]:
             subscription.close()

@@ -49,6 +49,10 @@ class Loop:
         self._adopting[task] = False
         return True
 
+    def give_back(self, task: TaskId) -> None:
+        """The place is not needed after all; giving back twice is harmless."""
+        self._adopting.pop(task, None)
+
     def adopt(self, held: HeldTask, intents: Sequence[Intent]) -> None:
         """Walk on with a task that began in the transaction that created it."""
         told = self._adopting.pop(held.lease.task)
@@ -58,7 +62,6 @@ class Loop:
 
     def take(self, state: TaskState) -> None:
         """A task that was created here a moment ago: its state need not be read again."""
-        self._adopting.pop(state.id, None)
         if self._only is not None:
             self._only.add(state.id)
         if len(self._fresh) >= FRESH_MAX:

@@ -1,7 +1,8 @@
 """A plan on its way in: its problems, or a durable queued task."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
@@ -15,7 +16,7 @@ from everstep.domain.values import JsonObject
 from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
 from everstep.engine.recover import missing_tools
-from everstep.ports.store import KeyTaken
+from everstep.ports.store import Created, KeyTaken
 
 
 @record
@@ -41,8 +42,11 @@ class Submitted:
     """The task that stands for a request; `state` only if it was made now."""
 
     task: TaskId
-    state: TaskState | None
+    snapshot: TaskState | None
+    """As it was accepted, for the caller; nobody changes it."""
     begun: "Begun | None" = None
+    queued: TaskState | None = None
+    """The same for the loop, which will."""
 
 
 @record
@@ -67,10 +71,20 @@ class _Inputs:
         """No step has begun."""
 
 
-async def submit(request: Request, kit: Kit, place: Callable[[TaskId], bool]) -> Submitted:
+class Places(Protocol):
+    """Who carries tasks here."""
+
+    def place_for(self, task: TaskId) -> bool:
+        """Whether a new task may begin at once; keeps the place."""
+
+    def give_back(self, task: TaskId) -> None:
+        """It does not begin here after all."""
+
+
+async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     """Make the request durable. The same owner, key, plan and inputs give the same task.
 
-    If there is a `place` for it here and now, it begins in the same transaction.
+    If there is a place for it here and now, it begins in the same transaction.
     """
     if request.key is not None and not KEY.fullmatch(request.key):
         raise Validation(
@@ -81,10 +95,16 @@ async def submit(request: Request, kit: Kit, place: Callable[[TaskId], bool]) ->
     begun = None
     if inputs.by_reference and inputs.raw is not None:
         await kit.store.put_payloads([(inputs.digest, inputs.raw)])
-    elif place(new.id):
+    elif places.place_for(new.id):
         state = _queued(new, created, request.owner)
         begun = None if missing_tools(state, kit) else begin_here(state, kit, new.at)
-    (result,) = await kit.store.create_tasks((new if begun is None else replace(new, first=begun[1]),))
+    try:
+        (result,) = await kit.store.create_tasks((new if begun is None else replace(new, first=begun[1]),))
+    except BaseException:
+        places.give_back(new.id)
+        raise
+    if begun is None or not isinstance(result, Created) or result.committed is None:
+        places.give_back(new.id)
     if isinstance(result, KeyTaken):
         raise Conflict(
             f"the key '{request.key}' belongs to task {result.task} of another plan or other inputs",
@@ -93,13 +113,14 @@ async def submit(request: Request, kit: Kit, place: Callable[[TaskId], bool]) ->
             details={"task": result.task},
         )
     if not result.new:
-        return Submitted(task=result.task, state=None)
+        return Submitted(task=result.task, snapshot=None)
     kit.feed.publish(result.events)
+    snapshot = _queued(new, created, request.owner)
     if begun is None or result.committed is None:
-        return Submitted(task=new.id, state=_queued(new, created, request.owner))
+        return Submitted(task=new.id, snapshot=snapshot, queued=_queued(new, created, request.owner))
     held = begun[0]
     intents = granted(held, result.committed, new.at)
-    return Submitted(task=new.id, state=held.state, begun=Begun(held=held, intents=intents))
+    return Submitted(task=new.id, snapshot=snapshot, begun=Begun(held=held, intents=intents))
 
 
 def _queued(new: NewTask, created: TaskCreated, owner: str) -> TaskState:

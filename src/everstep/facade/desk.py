@@ -1,8 +1,9 @@
 """Desk: every operation once, with who asks. Doors translate into these calls and back; there is no second way in."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from everstep.domain.check import ToolFacts, input_problems, problems
+from everstep.domain.commands import Reply
 from everstep.domain.errors import NotFound, PlanError, Validation
 from everstep.domain.events import Who
 from everstep.domain.ids import Digest, PauseId, Seq, TaskId
@@ -16,6 +17,7 @@ from everstep.engine import control
 from everstep.engine.catalog import Entry
 from everstep.engine.runtime import Gate, Runtime
 from everstep.engine.submit import Request, submit
+from everstep.ports.sink import Listener
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
 
 EVENTS_PAGE = 500
@@ -64,6 +66,10 @@ class Desk:
         """What the plan check knows of the tools."""
         return self._facts
 
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Hear how far running calls have come; returns how to stop."""
+        return self._kit.sink.listen(listener)
+
     def check(self, plan: PlanSpec, *, trusted: bool = True) -> tuple[Problem, ...]:
         """Every problem of a plan with this engine's tools."""
         return problems(plan, self._facts, self._kit.codec.validator, trusted=trusted)
@@ -90,15 +96,13 @@ class Desk:
                 pause_after=wish.pause_after,
             ),
             self._kit,
-            self._runtime.loop.place_for,
+            self._runtime.loop,
         )
-        if done.state is None:
-            return await control.load(done.task, who, self._kit)
         if done.begun is not None:
             self._runtime.loop.adopt(done.begun.held, done.begun.intents)
-        else:
-            self._runtime.loop.take(done.state)
-        return done.state
+        elif done.queued is not None:
+            self._runtime.loop.take(done.queued)
+        return done.snapshot or await control.load(done.task, who, self._kit)
 
     def _accept(self, wish: Wish) -> None:
         if (wish.digest, wish.trusted) not in self._sound:
@@ -205,7 +209,7 @@ class Desk:
         self._runtime.require_ready()
         return self._told(await control.cancel(task, who, note, self._kit))
 
-    async def answer(self, pause: PauseId, who: Who, reply: control.Reply) -> TaskState:
+    async def answer(self, pause: PauseId, who: Who, reply: Reply) -> TaskState:
         """Answer a pause."""
         self._runtime.require_ready()
         return self._told(await control.answer(pause, who, reply, self._kit))

@@ -7,6 +7,7 @@ from typing import Self
 
 from everstep.authoring.plan import Plan
 from everstep.bootstrap import Parts, build, open_local_door
+from everstep.domain.commands import Reply
 from everstep.domain.errors import EngineClosed
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId
@@ -14,7 +15,6 @@ from everstep.domain.pauses import PauseType
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.engine.control import Reply
 from everstep.facade.desk import Desk, Wish
 from everstep.facade.task import Task
 from everstep.facade.views import Event, Pause, Result

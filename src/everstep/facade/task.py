@@ -3,15 +3,16 @@
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 
+from everstep.domain.commands import Reply
 from everstep.domain.errors import EngineClosed
 from everstep.domain.events import TaskCancelled, TaskCompleted, TaskFailed, Who
 from everstep.domain.ids import PauseId, Seq, StepPath, TaskId
+from everstep.domain.progress import Progress, progress_of
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
-from everstep.engine.control import Reply
 from everstep.facade.desk import Desk
-from everstep.facade.views import Event, Pause, Progress, Result, event_of, progress_of
+from everstep.facade.views import Event, Pause, Result, event_of
 from everstep.ports.store import Journaled
 from everstep.wire.event import decode
 from everstep.wire.failure import error_json
@@ -88,6 +89,9 @@ class Task:
 
     async def events(self, after: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
         """The journal, then live: dense, in order; ends after the terminal event."""
+        if follow:
+            await self.refresh()
+            follow = not self._state.terminal
         async for journaled in self._desk.events(self._state.id, Seq(after), follow=follow):
             yield event_of(journaled)
             if journaled.type in ENDS:

@@ -2,15 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
+from everstep.domain.commands import Reply
 from everstep.domain.errors import EverstepError
 from everstep.domain.events import Issue
 from everstep.domain.pauses import ANSWERS
 from everstep.domain.pauses import Pause as OpenPause
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
-from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.engine.control import Reply
 from everstep.ports.store import Journaled
 from everstep.wire.event import loads
 
@@ -52,22 +51,6 @@ class Result:
             what = self.error["message"] if self.error else "it waits for someone"
             raise EverstepError(f"task {self.task_id} is {self.status}: {what}", code="task_not_completed")
         return self
-
-
-@record
-class Progress:
-    """How far a task has come."""
-
-    fraction: float
-    done: int
-    total: int
-
-
-def progress_of(state: TaskState) -> Progress:
-    """Finished steps of all; 1.0 only when the task has ended."""
-    total = len(state.specs)
-    fraction = 1.0 if state.terminal else min(state.done / total, 0.99) if total else 0.0
-    return Progress(fraction=fraction, done=state.done, total=total)
 
 
 class Pause:

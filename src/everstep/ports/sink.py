@@ -1,9 +1,12 @@
 """Sink: where the engine's own remarks go. Never the journal, never a step's values."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from everstep.domain.ids import StepPath, TaskId
 from everstep.domain.values import JsonValue
+
+Listener: TypeAlias = Callable[[TaskId, StepPath, float, str | None], None]
 
 
 class Sink(Protocol):
@@ -17,3 +20,6 @@ class Sink(Protocol):
 
     def progress(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
         """How far a running call has come: volatile, shown to whoever watches."""
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Hear of progress; returns how to stop."""

@@ -1,7 +1,7 @@
 """TestEngine: the real engine on a store in memory, with a clock that tests move and chance from a seed."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -9,15 +9,16 @@ from typing import Final, Self
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
 from everstep.bootstrap import Outside, Parts, adapters_of, assemble
+from everstep.domain.commands import Reply
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.engine.control import Reply
 from everstep.facade.desk import Desk, Wish
 from everstep.facade.engine import as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Pause
 from everstep.ports.fault import Fault, no_fault
+from everstep.ports.sink import Listener
 from everstep.ports.store import PauseFilter, Store
 from everstep.settings import load_settings
 from everstep.testing.clock import NoPulse, VirtualClock
@@ -59,6 +60,10 @@ class QuietSink:
     def progress(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
         """Kept."""
         self.notes.append(("progress", {"task": task, "step": step, "fraction": fraction, "text": text}))
+
+    def listen(self, _listener: Listener) -> Callable[[], None]:
+        """Nobody hears anything: look at `notes`."""
+        return lambda: None
 
 
 class TestEngine:

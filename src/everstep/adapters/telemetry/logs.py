@@ -12,10 +12,11 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from everstep.domain.ids import Instant, StepPath, TaskId
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.ports.sink import Listener
 from everstep.wire.times import to_text
 
 FILE_BYTES_MAX: Final = 10 * 1024 * 1024
@@ -27,9 +28,6 @@ LISTENERS_MAX: Final = 1000
 LEVELS: Final = ("debug", "info", "warning", "error")
 OF_AN_ATTEMPT: Final = ("task", "step", "attempt")
 """Fields that stand beside the message, so that the lines of one task can be found."""
-
-Listener: TypeAlias = Callable[[TaskId, StepPath, float, str | None], None]
-"""Called from whatever thread reports; must return at once and never raise."""
 
 
 class LogSink:

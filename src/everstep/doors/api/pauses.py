@@ -1,5 +1,6 @@
 """Pauses: what waits for someone, and how to answer. Which answers there are is `domain/pauses`' business."""
 
+from everstep.domain.commands import Reply
 from everstep.domain.errors import Conflict, NotFound
 from everstep.domain.events import PauseAnswered, Recorded
 from everstep.domain.ids import PauseId
@@ -7,7 +8,6 @@ from everstep.domain.pauses import PauseStatus
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing, journal
 from everstep.doors.api.request import Response, reply
-from everstep.facade.views import Reply  # type: ignore[attr-defined]
 from everstep.ports.store import KeptPause, PauseFilter
 from everstep.wire.task import pause_json
 

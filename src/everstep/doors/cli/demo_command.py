@@ -83,7 +83,7 @@ def tell(session: Session, done: Performance, *, cut_short: bool, chaos: bool) -
         return
     if chaos or cut_short or done.kills:
         session.say("")
-        for line in ledger_lines(done):
+        for line in ledger_lines(done, by_hand=cut_short):
             session.say(line)
 
 
@@ -101,13 +101,14 @@ def result_of(done: Performance) -> Json:
     }  # fmt: skip
 
 
-def ledger_lines(done: Performance) -> list[str]:
+def ledger_lines(done: Performance, *, by_hand: bool = False) -> list[str]:
     """A table of three columns that have to agree, and the zeros."""
     rows = [("effect", "expected", "made in the world", "recorded")]
     rows += [(_name(one), f"{one.expected:>8}", f"{one.made:>17}", f"{one.recorded:>8}") for one in done.ledger.entries]
     found = done.ledger
+    kills = "killed by hand" if by_hand and not done.kills else f"kills {done.kills}"
     zeros = (
-        f"kills {done.kills} · recoveries {done.recoveries} · outcomes executed again {done.repeated}"
+        f"{kills} · recoveries {done.recoveries} · outcomes executed again {done.repeated}"
         f" · duplicates {len(found.doubled)} · lost {len(found.lost)} · asked {found.asked}"
     )
     return [*table(rows), f"{zeros}      {'PASS' if done.passed else 'FAIL'}"]

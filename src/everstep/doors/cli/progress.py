@@ -102,16 +102,17 @@ class LiveScreen:
             return
         if not self._live.is_started:
             self._begin()
-        if fresh and not self._session.quiet:
-            self._print(fresh)
         *under_way, last = footer(view, time.time(), self._since, width())
         room = FOOTER_LINES - len(self._asked) - 1
         lines = (*under_way[: max(room, 0)], *self._asked, last)
-        self._live.update(Text("\n", end="").join(map(_text, lines)), refresh=True)
+        shown = bool(fresh) and not self._session.quiet
+        self._live.update(_joined(lines), refresh=not shown)
+        if shown:
+            self._print(fresh)  # draws the footer anew, too
 
     def _print(self, lines: Sequence[Line]) -> None:
-        for line in lines:
-            self._console.print(_text(line))
+        if lines:
+            self._console.print(_joined(lines), end="\n")
 
     def close(self) -> None:
         fresh, self._fresh = self._fresh, []
@@ -119,6 +120,10 @@ class LiveScreen:
             self._print(fresh)
         if self._live.is_started:
             self._live.stop()
+
+
+def _joined(lines: Sequence[Line]) -> Text:
+    return Text("\n", end="").join(map(_text, lines))
 
 
 def _text(line: Line) -> Text:

@@ -7,7 +7,6 @@ from typing import Final, cast
 
 from everstep.domain.errors import EverstepError, LimitExceeded
 from everstep.doors.api import Api, Request
-from everstep.doors.api.context import Listen
 from everstep.doors.api.front import refused
 from everstep.doors.local.lines import LINE_BYTES_MAX, envelope, hang_up, read_request
 from everstep.doors.local.place import announce, bind, make_private, read_lock, same_user
@@ -19,15 +18,15 @@ LEAVE_S: Final = 1.0
 """How long callers have to hear good-bye."""
 
 
-async def open_door(desk: Desk, settings: Settings, *, listen: Listen | None = None) -> "LocalDoor":
-    """Answer on the store's socket; the lock file says where that is. `listen`: where progress can be heard."""
+async def open_door(desk: Desk, settings: Settings) -> "LocalDoor":
+    """Answer on the store's socket; the lock file says where that is."""
     holder = read_lock(settings.lock_path)
     api = Api(
         desk,
         settings=settings,
         version=version("everstep"),
         incarnation=str(holder.get("incarnation") or ""),
-        listen=listen,
+        listen=desk.listen,
     )
     door = LocalDoor(api, settings)
     await door.open()

@@ -93,7 +93,7 @@ NEEDS = {
 
 def pause(kind: str, step: str | None = "send", **reason: Any) -> Json:
     """A Pause with every answer it allows."""
-    answers = [
+    answers: list[Json] = [
         {"answer": word, "label": word, "schema": {"properties": {NEEDS[word]: {}}} if word in NEEDS else None}
         for word in ANSWERS[kind]
     ]

@@ -60,7 +60,7 @@ def test_a_file_of_inputs_is_an_object(tmp_path: Path) -> None:
 
 
 def test_answers_take_what_they_need(tmp_path: Path) -> None:
-    said = {"note": "seen", "value": '{"id": 7}', "settings": ()}
+    said: dict[str, object] = {"note": "seen", "value": '{"id": 7}', "settings": ()}
     assert answer_body(pause("uncertainOutcome"), "happened", said) == {
         "answer": "happened",
         "note": "seen",
