@@ -308,3 +308,70 @@ def test_the_timeout_leaves_the_task_as_it_is(here: Project) -> None:
     done = here.run("run", "held", "--timeout", "300ms")
     assert done.code == 8
     assert "Not finished in time" in done.err
+
+
+@pytest.mark.parametrize("flag", ["--plain", "--json"])
+def test_what_tools_print_is_no_result(here: Project, flag: str) -> None:
+    here.write(
+        "loud_tools.py",
+        "from everstep import tool\n@tool.pure('loud.say')\ndef say() -> str:\n    print('LOUD')\n    return 'x'\n",
+    )
+    here.write("everstep.toml", 'tools = ["loud_tools"]\n')
+    here.write("loud.plan.yaml", "name: loud\nsteps:\n  - {id: a, tool: loud.say}\noutputs: {text: '${a}'}\n")
+    done = here.run("run", "loud", flag)
+    assert done.code == 0
+    assert "LOUD" not in done.out
+    assert "LOUD" in done.err
+
+
+def test_watch_waits_for_the_first_task_and_others_can_be_handed_to_it(here: Project) -> None:
+    watching = here.start("watch", "--json")
+    while not (here.path / ".everstep" / "control.sock").exists():
+        assert watching.poll() is None
+    running = here.start("run", "held")
+    until_begun(here)
+    assert watching.stdout is not None
+    assert json.loads(watching.stdout.readline())["type"] in ("event", "tick")
+    (here.path / "go").touch()
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (0, "text: two\n"), err
+    last, _ = watching.communicate(timeout=60)
+    assert watching.returncode == 0
+    assert json.loads(last.splitlines()[-1])["task"]["status"] == "completed"
+
+
+def test_watch_asks_which_when_several_are_active(here: Project) -> None:
+    for _ in range(2):
+        assert here.run("run", "held", "--detach", "--new").code == 0
+    done = here.run("watch")
+    assert done.code == 2
+    assert "2 tasks are active" in done.err
+    one = here.run("watch", "@last", "--timeout", "200ms")
+    assert one.code == 8
+    assert "nobody carries it yet: everstep resume t_" in one.err
+
+
+def test_watch_from_the_beginning_shows_the_whole_journal(here: Project) -> None:
+    assert here.run("run", "hello").code == 0
+    done = here.run("watch", "@last", "--from", "1", "--json")
+    *frames, result = done.lines
+    seqs = [frame["event"]["seq"] for frame in frames if frame["type"] == "event"]
+    assert seqs == [*range(1, result["task"]["seq"] + 1)]
+
+
+def test_pausing_can_be_waited_for(here: Project) -> None:
+    first = here.start("run", "held")
+    until_begun(here)
+    pausing = here.start("pause", "@last", "--wait", "--note", "lunch")
+    assert pausing.stderr is not None
+    pausing.stderr.readline()
+    (here.path / "go").touch()
+    pausing.communicate(timeout=60)
+    first.communicate(timeout=60)
+    assert (pausing.returncode, first.returncode) == (0, 8)
+
+
+def test_a_task_that_already_ended_is_shown_at_once(here: Project) -> None:
+    assert here.run("run", "hello", "--key", "k").code == 0
+    again = here.run("watch", "k")
+    assert (again.code, again.out) == (0, "count: 1\ntext: Hello, world\n")

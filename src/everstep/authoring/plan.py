@@ -53,6 +53,7 @@ class Plan:
         self._finally: list[JsonValue] = []
         self._outputs: JsonObject = {}
         self._tools: dict[str, FunctionTool[..., object]] = {}
+        self._named: tuple[PlanSpec, Digest] | None = None
         self._read: tuple[JsonObject, ReadPlan] | None = None
 
     # --- building ---
@@ -123,7 +124,10 @@ class Plan:
     @property
     def digest(self) -> Digest:
         """Its name by content: the same for the same plan in a file."""
-        return digest(self.spec)
+        spec = self.spec
+        if self._named is None or self._named[0] is not spec:
+            self._named = (spec, digest(spec))
+        return self._named[1]
 
     @property
     def tools(self) -> tuple[FunctionTool[..., object], ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from everstep.domain import events as e
-from everstep.domain.ids import Epoch, Instant, StepPath, split_path
+from everstep.domain.ids import Epoch, Instant, StepPath, WorkerId, split_path
 from everstep.domain.pauses import OF_THE_TASK, InputRequired
 from everstep.domain.plan import OnError
 from everstep.domain.states import (
@@ -21,7 +21,7 @@ from everstep.domain.states import (
     StepStatus,
     TaskStatus,
 )
-from everstep.domain.task import DurableWait, OpenAttempt, StepState, TaskState
+from everstep.domain.task import DurableWait, Intent, OpenAttempt, StepState, TaskState
 
 
 class BrokenJournal(AssertionError):
@@ -220,27 +220,38 @@ def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: In
         state.timers[path] = body.until
 
 
+def apply_intent(state: TaskState, intent: Intent, worker: WorkerId, at: Instant) -> None:
+    """As `attempt.started`, straight from what the store has granted."""
+    state.updated_at = at
+    _open(state, intent.step, intent, worker=worker, at=at)
+
+
 def _attempt_started(state: TaskState, body: e.AttemptStarted, path: StepPath, at: Instant) -> None:
+    _open(state, path, body, worker=body.worker, at=at)
+
+
+def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, worker: WorkerId, at: Instant) -> None:
     step = step_of(state, path)
     if step.attempt is not None or step.ended:
-        raise BrokenJournal(f"step {path}: attempt {body.attempt} starts while {step.status}")
+        raise BrokenJournal(f"step {path}: attempt {call.attempt} starts while {step.status}")
     _move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.EXECUTING
-    step.attempts = body.attempt
-    step.last_effect = body.effect
+    step.attempts = call.attempt
+    step.last_effect = call.effect
     step.retry_at = None
-    state.timers.pop(path, None)
+    if state.timers:
+        state.timers.pop(path, None)
     step.pause = None
     step.started_at = step.started_at or at
     step.attempt = state.open[path] = OpenAttempt(
-        number=body.attempt,
-        epoch=body.epoch,
-        worker=body.worker,
-        tool=body.tool,
-        tool_version=body.tool_version,
-        effect=body.effect,
-        idempotency_key=body.idempotency_key,
-        input=body.input,
+        number=call.attempt,
+        epoch=call.epoch,
+        worker=worker,
+        tool=call.tool,
+        tool_version=call.tool_version,
+        effect=call.effect,
+        idempotency_key=call.idempotency_key,
+        input=call.input,
         started_at=at,
     )
 

@@ -12,6 +12,11 @@ from everstep.engine.ready import start_steps
 def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
     """Everything that follows from a state now. The state is changed by what the lap says."""
     lap = Lap(state, kit, at)
+    if _plain(lap):
+        start_steps(lap)
+        if not lap.proposals:
+            finish.rest(lap)
+        return lap
     if state.status not in HELD:
         return lap
     if state.status is TaskStatus.CANCELLING:
@@ -31,3 +36,17 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
         start_steps(lap)
         finish.rest(lap)
     return lap
+
+
+def _plain(lap: Lap) -> bool:
+    """Nobody asked for anything, nothing failed, nothing is timed: only the plan is to be followed."""
+    state = lap.state
+    return (
+        state.status is TaskStatus.RUNNING
+        and not state.pauses
+        and not state.timers
+        and state.failing is None
+        and state.pause_after is None
+        and lap.graph.done_when is None
+        and not lap.kit.closing
+    )

@@ -6,7 +6,6 @@ from typing import Final
 from everstep.domain.decide import Ended, decide
 from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
 from everstep.domain.events import (
-    AttemptStarted,
     Draft,
     StepCompleted,
     StepStarted,
@@ -15,7 +14,7 @@ from everstep.domain.events import (
     TaskStarted,
 )
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.fold import apply
+from everstep.domain.fold import apply, apply_intent
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath
 from everstep.domain.outcome import Failed
 from everstep.domain.states import HELD
@@ -122,17 +121,7 @@ def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepC
 def granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
     """What the store granted, applied to the state we hold."""
     for intent in done.intents:
-        body = AttemptStarted(
-            attempt=intent.attempt,
-            epoch=intent.epoch,
-            worker=held.lease.worker,
-            tool=intent.tool,
-            tool_version=intent.tool_version,
-            effect=intent.effect,
-            idempotency_key=intent.idempotency_key,
-            input=intent.input,
-        )
-        apply(held.state, body, intent.step, at)
+        apply_intent(held.state, intent, held.lease.worker, at)
     held.state.seq = done.last_seq
     return done.intents
 

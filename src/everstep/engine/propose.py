@@ -81,17 +81,17 @@ def _propose(lap: Lap, step: StepState, checked: Checked) -> None:
 def acceptable(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject) -> bool:
     """Whether the resolved arguments may be sent; if not, the step asks for better ones or fails."""
     entry = lap.kit.catalog.get(wired.spec.tool)
+    problems = entry.problems(Call(tool=entry.spec.name, arguments=arguments))
+    if not problems:
+        return True
     missing = entry.missing(arguments)
     if missing:
         reason = SchemaMismatch(blocked_step=step.path, missing_fields=missing, suggested_tool=entry.spec.name)
         hold(lap, step, reason, f"{entry.spec.name} needs {', '.join(missing)}")
-        return False
-    problems = entry.problems(Call(tool=entry.spec.name, arguments=arguments))
-    if problems:
+    else:
         text = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in problems)
         refuse(lap, step, f"the arguments do not fit {entry.spec.name}: {text}")
-        return False
-    return True
+    return False
 
 
 def unresolved(lap: Lap, step: StepState, gap: Unresolved, argument: str) -> None:

@@ -28,6 +28,7 @@ _CANCELLED = Failure(
     what_to_do="look whether it had an effect",
     effect_state=EffectState.UNKNOWN,
 )
+_CUT_OFF = Failed(failure=_CANCELLED, ended="killed")
 
 
 class Walk:
@@ -39,7 +40,7 @@ class Walk:
         self._kit = kit
         self._calls: dict[StepPath, asyncio.Task[Outcome]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
-        self._wake = asyncio.Event()
+        self._waiter: asyncio.Future[None] | None = None
         self._told = False
 
     @property
@@ -55,7 +56,7 @@ class Walk:
     def tell(self) -> None:
         """A command for this task is durable: look at it again."""
         self._told = True
-        self._wake.set()
+        self._wake()
 
     async def walk(self) -> None:
         """Carry the task until it ends, pauses or only waits."""
@@ -84,8 +85,8 @@ class Walk:
     async def _next(self) -> Sequence[Ended]:
         """Wait until a call has ended or a command has come; all ends so far go into one commit."""
         while not self._ended and not self._told:
-            self._wake.clear()
-            await self._wake.wait()
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
         if self._told:
             self._told = False
             await reload(self._held, self._kit)
@@ -102,9 +103,12 @@ class Walk:
         if self._calls.get(path) is not call:
             return
         del self._calls[path]
-        cut_off = Failed(failure=_CANCELLED, ended="killed")
-        self._ended.append((path, cut_off if call.cancelled() else call.result()))
-        self._wake.set()
+        self._ended.append((path, _CUT_OFF if call.cancelled() else call.result()))
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     async def _end_calls(self) -> None:
         """Cancel what is in flight; what does not end within the grace time is given up as unknown."""

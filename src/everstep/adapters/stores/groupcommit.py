@@ -69,6 +69,7 @@ class GroupCommit(Generic[U]):
     writer: Writer[U]
     tally: Tally = field(default_factory=Tally)
     _queue: SimpleQueue[Sent[U] | None] = field(default_factory=SimpleQueue)
+    _outbox: list[Sent[U]] = field(default_factory=list)
     _held_over: Sent[U] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
@@ -97,8 +98,16 @@ class GroupCommit(Generic[U]):
         self._waiting_units += len(units)
         self._waiting_bytes += size_bytes
         answer: asyncio.Future[Sequence[object]] = loop.create_future()
-        self._queue.put(Sent(units, size_bytes, answer))
+        if not self._outbox:
+            loop.call_soon(self._hand_over)
+        self._outbox.append(Sent(units, size_bytes, answer))
         return _checked(await answer)
+
+    def _hand_over(self) -> None:
+        """What this turn of the loop has brought, together: the thread is not woken in the middle of a burst."""
+        for sent in self._outbox:
+            self._queue.put(sent)
+        self._outbox.clear()
 
     def submit_blocking(self, unit: U, timeout_s: float) -> object:
         """The same from another thread, for one unit."""
@@ -116,6 +125,7 @@ class GroupCommit(Generic[U]):
         if self._closed:
             return
         self._closed = True
+        self._hand_over()
         self._queue.put(None)
         thread = self._thread
         if thread is not None:

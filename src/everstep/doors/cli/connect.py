@@ -153,7 +153,8 @@ def perform_steps(act: Callable[[Opening], Awaitable[int]]) -> int:
         finally:
             await opening.close()
 
-    return asyncio.run(whole())
+    with contextlib.redirect_stdout(sys.stderr):  # what tools print is no result
+        return asyncio.run(whole())
 
 
 def settings_of(session: Session) -> Settings:

@@ -67,7 +67,7 @@ def tell(session: Session, checks: list[Check]) -> int:
         return 0 if good else 1
     for check in checks:
         mark, style = _MARKS[check.status]
-        session.result(f" {session.paint(mark, style, sys.stdout)} {check.name:<11} {safe(check.detail)}")
+        session.result(f" {session.paint(mark, style, session.out)} {check.name:<11} {safe(check.detail)}")
         if check.fix:
             session.result(f"    {'fix':<11} {check.fix}")
     session.say("all well" if good else "something has to be repaired first", "green" if good else "red")

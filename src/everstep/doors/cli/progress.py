@@ -105,10 +105,9 @@ class LiveScreen:
         *under_way, last = footer(view, time.time(), self._since, width())
         room = FOOTER_LINES - len(self._asked) - 1
         lines = (*under_way[: max(room, 0)], *self._asked, last)
-        shown = bool(fresh) and not self._session.quiet
-        self._live.update(_joined(lines), refresh=not shown)
-        if shown:
-            self._print(fresh)  # draws the footer anew, too
+        self._live.update(_joined(lines), refresh=True)
+        if not self._session.quiet:
+            self._print(fresh)
 
     def _print(self, lines: Sequence[Line]) -> None:
         if lines:

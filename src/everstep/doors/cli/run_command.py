@@ -5,19 +5,16 @@ from typing import Any, TypeAlias
 import click
 
 from everstep.domain.errors import EverstepError
-from everstep.domain.ids import KEY
-from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.checking import asks_line, find_problems, refusal_of
 from everstep.doors.cli.connect import Need, Opening, perform_steps
-from everstep.doors.cli.given import read_inputs
 from everstep.doors.cli.lengths import LENGTH
 from everstep.doors.cli.outline import outline
 from everstep.doors.cli.pursue import Pursuit, as_found, carry_on
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Ask, Connection, ask, asked, path_of
-from everstep.doors.cli.targets import Target, find_target
 from everstep.doors.cli.verbs import Verb
-from everstep.doors.cli.words import listed, plural, safe, short
+from everstep.doors.cli.wanted import Wanted
+from everstep.doors.cli.words import plural, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -52,71 +49,18 @@ def run(plan: str, **options: Any) -> int:  # noqa: ANN401 -- click's values
     """
 
     async def act(opening: Opening) -> int:
-        target = find_target(plan, opening.settings)
-        inputs = read_inputs(options["given"], options["inputs"], target.spec)
-        asking = Wanted(target, inputs, options)
-        asking.check()
+        asking = Wanted.of(plan, options, opening.settings)
+        target = asking.target
         judge = await opening.judge(target.tools)
-        checked = await find_problems(judge, target, inputs)
+        checked = await find_problems(judge, target, asking.inputs)
         if not checked["valid"]:
             raise refusal_of(target, checked, f"'{plan}' cannot be carried out")
         if options["dry_run"]:
-            return dry_run(opening.session, checked, target, (await ask(judge, "GET", path_of("tools")))["items"])
+            return dry_run(opening.session, checked, asking, (await ask(judge, "GET", path_of("tools")))["items"])
         connection = await opening.connect(Need.RECORD if options["detach"] else Need.CARRY, target.tools, makes=True)
         return await start(opening, connection, asking, checked)
 
     return perform_steps(act)
-
-
-class Wanted:
-    """What is to be started, and how."""
-
-    def __init__(self, target: Target, inputs: Json, options: Json) -> None:
-        self.target = target
-        self.inputs = inputs
-        self.options = options
-
-    def check(self) -> None:
-        """What can be wrong with the options, before anything is opened."""
-        key, until, spec = self.options["key"], self.options["until"], self.target.spec
-        for one in self.options["labels"]:
-            label_of(one)
-        if key is not None and not KEY.fullmatch(key):
-            raise EverstepError(
-                f"'{key}' is no key",
-                code="bad_request",
-                what_to_do="1 to 128 of A-Z a-z 0-9 . _ -, not beginning with t_",
-            )
-        known = [step.id for step in spec.steps] if spec is not None else []
-        if until is not None and spec is not None and until not in known:
-            raise EverstepError(
-                did_you_mean(f"the plan has no step '{until}'", suggest(until, known)),
-                code="bad_request",
-                what_to_do=f"one of: {listed(known, 20)}",
-            )
-
-    def body(self) -> Json:
-        """How a start names it."""
-        options = self.options
-        labels = dict(label_of(one) for one in options["labels"])
-        wanted = {
-            **self.target.body(),
-            "inputs": self.inputs,
-            "title": options["title"],
-            "labels": labels or None,
-            "priority": options["priority"],
-            "pause_after": options["until"],
-            "attach": not options["new"] and options["key"] is None,
-        }
-        return {name: value for name, value in wanted.items() if value is not None}
-
-
-def label_of(given: str) -> tuple[str, str]:
-    """`K=V`."""
-    name, equals, value = given.partition("=")
-    if not equals or not name:
-        raise EverstepError(f"'{given}' is no label", code="bad_request", what_to_do="write --label NAME=VALUE")
-    return name, value
 
 
 async def start(opening: Opening, connection: Connection, wanted: Wanted, checked: Json) -> int:
@@ -179,12 +123,12 @@ def left(session: Session, task: Json, connection: Connection) -> int:
     return 0
 
 
-def dry_run(session: Session, checked: Json, target: Target, tools: list[Json]) -> int:
+def dry_run(session: Session, checked: Json, wanted: Wanted, tools: list[Json]) -> int:
     """What would be done."""
     if session.json:
         session.result_json(checked)
         return 0
-    spec = target.spec
+    spec = wanted.target.spec
     assert spec is not None, "it was checked"
     count = plural(len(spec.steps) + len(spec.finally_steps), "step")
     session.result(f"{safe(spec.title or spec.name)}   {count}, nothing started")

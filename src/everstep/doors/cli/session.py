@@ -6,7 +6,7 @@ Results go to stdout; progress, prompts and messages to stderr. Nothing here kno
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import IO, Any, Final
 
@@ -37,6 +37,8 @@ class Session:
     no_color: bool = False
     quiet: bool = False
     verbose: int = 0
+    out: IO[str] = field(default_factory=lambda: sys.stdout)
+    """Where results go, whatever becomes of stdout meanwhile."""
 
     @property
     def look(self) -> Look:
@@ -65,8 +67,8 @@ class Session:
 
     def result(self, text: str) -> None:
         """A line of the result."""
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        self.out.write(f"{text}\n")
+        self.out.flush()
 
     def result_json(self, value: object) -> None:
         """The result as one JSON object (a frame, in streams)."""

@@ -1,6 +1,5 @@
 """`everstep show`: one task, one of its steps, or a part of it."""
 
-import sys
 from typing import Any, TypeAlias
 
 import click
@@ -61,7 +60,7 @@ async def _events(connection: Connection, session: Session, task: str, step: str
 def _part(session: Session, value: object) -> None:
     import json
 
-    indent = 2 if sys.stdout.isatty() and not session.json else None
+    indent = 2 if session.out.isatty() and not session.json else None
     session.result(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
@@ -84,7 +83,7 @@ def task_page(task: Json, session: Session) -> list[str]:
     plan = task.get("plan") or {}
     made = f"made {clock(task.get('created_at'))} by {by.get('id')} through {by.get('via')}"
     lines = [
-        f"{session.paint(view.title, 'bold', sys.stdout)}   {task['id']}",
+        f"{session.paint(view.title, 'bold', session.out)}   {task['id']}",
         safe((task.get("explain") or {}).get("text") or view.status),
         f"plan {plan.get('name')} ({str(plan.get('digest'))[:15]}…), {made}",
         "",

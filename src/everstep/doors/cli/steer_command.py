@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias
 import click
 
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
+from everstep.doors.cli.endings import EXIT_UNFINISHED
 from everstep.doors.cli.find import find_task
 from everstep.doors.cli.pursue import Pursuit, as_found, carry_on
 from everstep.doors.cli.session import Session
@@ -31,7 +32,8 @@ def pause(task: str, note: str | None, *, wait: bool) -> int:
         found = await find_task(connection, task)
         after = await ask(connection, "POST", path_of("tasks", found["id"], "pause"), noted(note))
         if wait and after["status"] not in ("paused", *TERMINAL):
-            return await carry_on(opening, connection, after, Pursuit())
+            code = await carry_on(opening, connection, after, Pursuit())
+            return 0 if code == EXIT_UNFINISHED else code  # standing still is what was asked for
         return tell(opening.session, after, f"resume it: everstep resume {short(after['id'])}")
 
     return perform_steps(act)

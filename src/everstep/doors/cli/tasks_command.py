@@ -75,17 +75,15 @@ async def collect(connection: Connection, query: Json, wanted: int | None) -> tu
 
 def task_lines(task: Json, session: Session) -> list[str]:
     """The two lines of a task."""
-    import sys
-
     columns = width()
     mark, style = MARKS.get(task["status"], ("  ", "dim"))
     progress = task.get("progress") or {}
     count = f"{progress.get('done', 0)}/{progress.get('total', 0)}"
     when = ago(time.time() - (instant(task.get("updated_at")) or time.time()))
     title = pad(safe(task.get("title") or ""), max(columns - 40, 20))
-    first = f" {session.paint(mark, style, sys.stdout)} {short(task['id'])}  {title} {count:>7}  {when:>10}"
+    first = f" {session.paint(mark, style, session.out)} {short(task['id'])}  {title} {count:>7}  {when:>10}"
     why = (task.get("explain") or {}).get("text") or task["status"]
-    return [first, session.paint(f"      {cut(safe(why), max(columns - 8, 20))}", "dim", sys.stdout)]
+    return [first, session.paint(f"      {cut(safe(why), max(columns - 8, 20))}", "dim", session.out)]
 
 
 def _check_status(given: str | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
 from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, lines
-from everstep.adapters.stores.sqlite.rows import Figures, Guard, figures, stale
+from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
 from everstep.domain.events import TaskCreated
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
@@ -42,14 +42,14 @@ class Unit(Protocol):
 class StepUnit:
     """A holder's commit. Everything that can be made before the writer's turn is made here."""
 
-    __slots__ = ("answer", "commit", "figures", "lines", "pauses", "size_bytes", "task")
+    __slots__ = ("answer", "commit", "lines", "pauses", "size_bytes", "steady", "task")
 
     def __init__(self, commit: StepCommit) -> None:
         journal.check_row(commit.row)
         self.answer = journal.commit_steps(commit)
         self.commit = commit
         self.task = commit.lease.task
-        self.figures: Figures = (*figures(commit.row), self.answer.last_seq, commit.at)
+        self.steady = steady(commit.row)
         steps = [draft.step for draft in commit.drafts]
         steps.extend([intent.step for intent in self.answer.intents])
         self.lines = lines(commit.at, steps, self.answer.events)
@@ -71,13 +71,20 @@ class StepUnit:
 
     def update(self, guard: Guard) -> tuple[Any, ...]:
         """What `update_task` and `release_task` take."""
-        return (*self.figures, guard.num, guard.status, guard.epoch, guard.worker, guard.last_seq)
+        written = (*figures(self.commit.row), self.answer.last_seq, self.commit.at)
+        return (*written, guard.num, guard.status, guard.epoch, guard.worker, guard.last_seq)
+
+    def touch(self, guard: Guard) -> tuple[Any, ...]:
+        """What `touch_task` takes."""
+        row = self.commit.row
+        written = (row.recoveries, row.done, self.answer.last_seq, self.commit.at)
+        return (*written, guard.num, guard.epoch, guard.worker, guard.last_seq)
 
     def after(self, guard: Guard) -> Guard:
         """What stands once this is written."""
         row = self.commit.row
         worker = None if self.commit.release else guard.worker
-        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, self.answer.last_seq)
+        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, self.answer.last_seq, self.steady)
 
     def apply(self, desk: Desk) -> Commit:
         guard = desk.guard(self.task)
@@ -265,7 +272,7 @@ class CommandUnit:
         if desk.change("command_free_task" if guard.worker is None else "command_held_task", values) != 1:
             raise Mismatch(command.task)
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
-        after = guard._replace(status=row.status, generation=row.generation, last_seq=answer.last_seq)
+        after = guard._replace(status=row.status, generation=row.generation, last_seq=answer.last_seq, steady=None)
         desk.guards.put(command.task, after)
         return answer
 

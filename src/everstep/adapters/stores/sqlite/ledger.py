@@ -137,6 +137,7 @@ class Ledger:
         """Holders' commits in one sweep; they cannot collide, because each task has one holder."""
         answers: list[object] = [None] * len(units)
         journal: list[tuple[Any, ...]] = []
+        touches: list[tuple[Any, ...]] = []
         updates: list[tuple[Any, ...]] = []
         releases: list[tuple[Any, ...]] = []
         questions: list[tuple[int, StepUnit]] = []
@@ -152,16 +153,20 @@ class Ledger:
                 continue
             num = guard.num
             journal.extend([(num, *line) for line in unit.lines])
-            (releases if unit.commit.release else updates).append(unit.update(guard))
+            if unit.steady == guard.steady and not unit.commit.release:
+                touches.append(unit.touch(guard))
+            else:
+                (releases if unit.commit.release else updates).append(unit.update(guard))
             if unit.pauses:
                 questions.append((num, unit))
             put(unit.task, unit.after(guard))
             answers[place] = unit.answer
         before = desk.connection.total_changes()
         desk.change_many("insert_event", journal)
+        desk.change_many("touch_task", touches)
         desk.change_many("update_task", updates)
         desk.change_many("release_task", releases)
-        if desk.connection.total_changes() - before != len(journal) + len(updates) + len(releases):
+        if desk.connection.total_changes() - before != len(journal) + len(touches) + len(updates) + len(releases):
             raise Mismatch
         for num, unit in questions:
             desk.change_pauses(num, unit.task, unit.pauses)

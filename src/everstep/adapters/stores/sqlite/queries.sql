@@ -24,11 +24,16 @@ LIMIT 1;
 SELECT num, status, generation, epoch, worker, last_seq FROM tasks WHERE id = ?;
 
 -- name: update_task
--- The holder's write. The worker stands, so no index is touched; the row count confirms the guard.
+-- The holder's write. The worker stands; the row count confirms the guard.
 UPDATE tasks
 SET status = ?, generation = ?, recoveries = ?, done = ?, due_at = ?, started_at = ?, ended_at = ?, outcome = ?,
     error_code = ?, last_seq = ?, updated_at = ?
 WHERE num = ? AND status = ? AND epoch = ? AND worker IS ? AND last_seq = ?;
+
+-- name: touch_task
+-- The same while nothing but the task's progress changes, which is nearly always: no index is even looked at.
+UPDATE tasks SET recoveries = ?, done = ?, last_seq = ?, updated_at = ?
+WHERE num = ? AND epoch = ? AND worker IS ? AND last_seq = ?;
 
 -- name: release_task
 -- The holder's last write: as above, and the lease is given up.

@@ -26,6 +26,8 @@ class Guard(NamedTuple):
     epoch: Epoch
     worker: WorkerId | None
     last_seq: Seq
+    steady: tuple[object, ...] | None = None
+    """What its holder wrote last of the figures that hardly ever change; None: not known."""
 
 
 def guard_of(row: Row) -> Guard:
@@ -62,6 +64,11 @@ def figures(row: TaskRow) -> Figures:
         row.outcome,
         row.error_code,
     )
+
+
+def steady(row: TaskRow) -> tuple[object, ...]:
+    """The figures that hardly ever change from one step to the next."""
+    return (row.status, row.generation, row.due_at, row.started_at, row.ended_at, row.outcome, row.error_code)
 
 
 def summary(row: Row) -> TaskSummary:
