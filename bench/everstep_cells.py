@@ -4,11 +4,9 @@
 `--flushes` every sync of SQLite is counted on its way to the disk, which costs time: those figures are for counting.
 """
 
-import asyncio
 import json
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import apsw
 
 from bench.workload import CELLS, STEPS, Meter, argument, measure
 from everstep import Ctx, Engine, Plan, tool
+from everstep.bootstrap import run_process
 
 BASE = "unix"
 SETTINGS: dict[str, Any] = {"engine": {"tasks": 100}}
@@ -72,16 +71,8 @@ async def main(cell: str, folder: Path) -> None:
 
 
 def carry_out(cell: str, folder: Path) -> None:
-    """On uvloop where it is installed, as the product does; the figures name the loop."""
-    with asyncio.Runner(loop_factory=None if find_spec("uvloop") is None else _uvloop) as runner:
-        runner.run(main(cell, folder))
-
-
-def _uvloop() -> asyncio.AbstractEventLoop:
-    import uvloop
-
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
+    """As a process of the product does; the figures name the loop."""
+    run_process(main(cell, folder))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from everstep.authoring.plan import Plan
+from everstep.bootstrap import new_loop
 from everstep.domain.errors import EverstepError
 from everstep.domain.ids import StepPath
 from everstep.domain.progress import Progress
@@ -68,7 +69,7 @@ class LoopThread:
     """An event loop that nobody else uses."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="everstep-loop", daemon=True)
         self._thread.start()
 

@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
 from everstep.adapters.entropy import SystemEntropy
+from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.adapters.telemetry.logs import LogSink
@@ -39,6 +40,19 @@ from everstep.ports.store import Store, Worker
 from everstep.ports.tool import ToolAdapter
 from everstep.settings import Settings
 from everstep.wire.values import Codec
+
+__all__ = [
+    "Door",
+    "Outside",
+    "Parts",
+    "adapters_of",
+    "assemble",
+    "build",
+    "new_loop",
+    "open_local_door",
+    "run_process",
+    "the_world",
+]
 
 FAILPOINTS = "EVERSTEP_FAILPOINTS"
 

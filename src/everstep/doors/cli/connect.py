@@ -16,6 +16,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from everstep.bootstrap import run_process
 from everstep.domain.errors import EverstepError, SettingsError, StoreLocked
 from everstep.doors.cli.bench import judge
 from everstep.doors.cli.engines import EmptyStore, LocalEngine, OwnEngine, open_own
@@ -154,7 +155,7 @@ def perform_steps(act: Callable[[Opening], Awaitable[int]]) -> int:
             await opening.close()
 
     with contextlib.redirect_stdout(sys.stderr):  # what tools print is no result
-        return asyncio.run(whole())
+        return run_process(whole())
 
 
 def settings_of(session: Session) -> Settings:

