@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -36,18 +35,17 @@ def test_help_lists_everything_and_loads_nothing(here: Project) -> None:
     assert here.python(code).splitlines()[-1] == "none"
 
 
+def cpu_s(here: Project, *words: str) -> float:
+    """CPU time of a command, which a busy machine does not stretch as it does the clock on the wall."""
+    before = os.times()
+    silent = subprocess.DEVNULL
+    subprocess.run([*EVERSTEP, *words], cwd=here.path, env=here.environment, check=True, stdout=silent, stderr=silent)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
 def test_help_comes_at_once(here: Project) -> None:
-    """≤ 250 ms of work; measured as CPU time, which a busy machine does not stretch."""
-
-    def cpu_s() -> float:
-        before = os.times()
-        subprocess.run(
-            [*EVERSTEP, "--help"], cwd=here.path, env=here.environment, check=True, stdout=subprocess.DEVNULL
-        )
-        after = os.times()
-        return after.children_user + after.children_system - before.children_user - before.children_system
-
-    assert min(cpu_s() for _ in range(5)) <= 0.25
+    assert min(cpu_s(here, "--help") for _ in range(5)) <= 0.25
 
 
 @pytest.mark.parametrize("command", ["run", "watch", "ls", "show", "pause", "answer", "plan", "db", "demo", "doctor"])
@@ -198,8 +196,8 @@ def test_completion_completes(here: Project) -> None:
     assert "plain,pause" in done.out
 
 
-def test_listing_a_thousand_tasks_is_quick(here: Project) -> None:
-    """≤ 500 ms of work for `ls`, start of the program included."""
+def test_listing_a_thousand_tasks_costs_little_beyond_the_start(here: Project) -> None:
+    """What `ls --all` adds to the start of a program that loads the same parts. The start itself is not judged here."""
     code = (
         "import asyncio\nfrom everstep import Engine\nfrom my_tools import say\n"
         "async def main():\n"
@@ -209,7 +207,6 @@ def test_listing_a_thousand_tasks_is_quick(here: Project) -> None:
     )
     here.write("everstep.toml", "")
     here.python(code)
-    begun = time.monotonic()
-    done = here.run("ls", "--all")
-    assert len(done.out.splitlines()) == 2000
-    assert time.monotonic() - begun < 30
+    assert len(here.run("ls", "--all").out.splitlines()) == 2000
+    start_s = min(cpu_s(here, "tools") for _ in range(3))
+    assert min(cpu_s(here, "ls", "--all") for _ in range(3)) - start_s <= 0.3

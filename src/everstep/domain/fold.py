@@ -150,7 +150,7 @@ def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None,
     if body.epoch <= state.epoch:
         raise BrokenJournal(f"{state.id}: epoch {body.epoch} follows {state.epoch}")
     state.epoch = body.epoch
-    state.worker = state.last_worker = body.worker
+    state.worker = body.worker
     state.claimed_at = at
     if state.started_at is None:
         state.started_at = at
@@ -167,8 +167,6 @@ def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, 
 
 def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, _at: Instant) -> None:
     _move_task(state, body.to)
-    if body.to is TaskStatus.RUNNING:  # lifted before it took effect: the holder never let go
-        state.worker = state.last_worker
 
 
 def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, _at: Instant) -> None:

@@ -108,8 +108,6 @@ class TaskState:
     generation: int = 1
     epoch: Epoch = Epoch(0)
     worker: WorkerId | None = None
-    last_worker: WorkerId | None = None
-    """Whose the present epoch is, or was."""
     recoveries: int = 0
     seq: Seq = Seq(0)
     updated_at: Instant = Instant(0)

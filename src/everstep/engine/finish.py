@@ -66,7 +66,7 @@ def stand_still(lap: Lap) -> None:
     # asked to pause, and to go on again before it took effect
     assert state.lifted is not None
     lap.say(e.TaskPaused(pause=state.lifted.id, reason_type=state.lifted.type))
-    return lap.say(e.TaskResumed(pause=state.lifted.id, to=TaskStatus.RUNNING))
+    return lap.say(e.TaskResumed(pause=state.lifted.id, to=TaskStatus.QUEUED))
 
 
 def rest(lap: Lap) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from everstep.domain.errors import LeaseLost, StoreError
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, TaskId
-from everstep.domain.states import HELD
+from everstep.domain.states import CLAIMABLE, HELD
 from everstep.domain.task import Intent, Lease, TaskState
 from everstep.engine.commit import HeldTask
 from everstep.engine.kit import Kit
@@ -235,6 +235,7 @@ class Loop:
             walk.let_go()
             self._kit.sink.trouble("a walk stopped", error, task=task)
         else:
+            self._more = self._more or held.state.status in CLAIMABLE
             if held.state.status in HELD and not self._kit.closing:
                 self._dormant[task] = held.lease
                 if walk.due_at is not None:

@@ -98,13 +98,13 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     elif places.place_for(new.id):
         state = _queued(new, created, request.owner)
         begun = None if missing_tools(state, kit) else begin_here(state, kit, new.at)
+    started = False
     try:
         (result,) = await kit.store.create_tasks((new if begun is None else replace(new, first=begun[1]),))
-    except BaseException:
-        places.give_back(new.id)
-        raise
-    if begun is None or not isinstance(result, Created) or result.committed is None:
-        places.give_back(new.id)
+        started = isinstance(result, Created) and result.committed is not None
+    finally:
+        if not started:
+            places.give_back(new.id)
     if isinstance(result, KeyTaken):
         raise Conflict(
             f"the key '{request.key}' belongs to task {result.task} of another plan or other inputs",

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from everstep.domain.errors import EverstepError
+from everstep.domain.errors import Conflict, EverstepError
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.dialogue import LEAVE, BadValue, Dialogue, answer_commands, cure, value_of
@@ -93,6 +93,7 @@ def answer(pause: str, answer: str | None, *, wait: bool, detach: bool, **said: 
     async def act(opening: Opening) -> int:
         session, connection = opening.session, await opening.connect(Need.RECORD if detach else Need.CARRY)
         found = await find_pause(connection, pause)
+        must_be_open(found)
         body = answer_body(found, answer, said) if answer or said["value"] is not None else asked_body(found, session)
         if body is None:
             return 0
@@ -108,6 +109,20 @@ def answer(pause: str, answer: str | None, *, wait: bool, detach: bool, **said: 
         return 0
 
     return perform_steps(act)
+
+
+def must_be_open(pause: Json) -> None:
+    """One answer wins; who comes later learns whose it was."""
+    if pause["status"] == "open":
+        return
+    said = pause.get("answered") or {}
+    actor: Json = said.get("actor") or {}
+    who = f"{actor.get('id')} has answered already through {actor.get('via')}: {said.get('answer')}" if said else ""
+    raise Conflict(
+        who or f"{pause['id']} is {pause['status']}",
+        code="already_answered",
+        what_to_do=f"everstep show {short(pause['task'])}",
+    )
 
 
 def answer_body(pause: Json, word: str | None, said: Json) -> Json:

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 import click
 
-from everstep.doors.cli.session import Session, own_version
+from everstep.doors.cli.session import ReaderGone, Session, own_version
 from everstep.doors.cli.verbs import Doorway
 
 EXIT_USAGE: Final = 2
@@ -58,7 +58,7 @@ def _carry_out(arguments: list[str]) -> int:
         return leaving.exit_code
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
+    except (ReaderGone, BrokenPipeError):
         return _reader_gone()
     except Exception as error:  # noqa: BLE001 -- the last line of defence: nothing leaves as a stack trace
         from everstep.doors.cli.refusal import refuse

@@ -16,6 +16,10 @@ WIDTH: Final = 100
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
+class ReaderGone(Exception):
+    """Nobody reads the result any more. Not an OSError: click would make exit code 1 of it."""
+
+
 class Look(Enum):
     """How progress is shown."""
 
@@ -67,8 +71,11 @@ class Session:
 
     def result(self, text: str) -> None:
         """A line of the result."""
-        self.out.write(f"{text}\n")
-        self.out.flush()
+        try:
+            self.out.write(f"{text}\n")
+            self.out.flush()
+        except BrokenPipeError as error:
+            raise ReaderGone from error
 
     def result_json(self, value: object) -> None:
         """The result as one JSON object (a frame, in streams)."""
