@@ -1,8 +1,11 @@
 """What survives: real processes, real kills, a real file (acceptance, section 2)."""
 
+import json
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -145,3 +148,51 @@ def test_a_task_that_makes_progress_may_be_recovered_any_number_of_times(world: 
     assert deaths == 7
     assert query(world, "SELECT status FROM tasks") == [("completed",)]
     assert world.marks() == [f"s{n} {attempt}" for n in range(7) for attempt in (1, 2)]
+
+
+@pytest.mark.req("WF-24")
+def test_who_changed_what_can_be_asked_of_the_store(world: World) -> None:
+    world.write_plan([mark("a")])
+    world.carrier("start").communicate()
+    done = subprocess.run(
+        [sys.executable, "-m", "everstep", "--store", str(world.store), "--json", "db", "audit", "@last"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    changes = json.loads(done.stdout)["items"]
+    assert [(change["from"], change["to"], change["actor"]["kind"]) for change in changes] == [
+        (None, "queued", "human"),
+        ("queued", "running", "system"),
+        ("pending", "running", "system"),
+        ("running", "completed", "system"),
+        ("running", "completed", "system"),
+    ]
+
+
+@pytest.mark.req("WF-17")
+def test_what_went_in_and_came_out_of_a_step_can_be_read_and_large_values_are_kept_once(tmp_path: Path) -> None:
+    large = "x" * 40_000
+    join: dict[str, object] = {"tool": "text.join", "with": {"texts": [large]}}
+    pick: dict[str, object] = {"tool": "json.pick", "with": {"value": {}, "pointer": "/a"}, "on_error": "continue"}
+    steps = [{"id": "a", **join}, {"id": "b", **join}, {"id": "bad", **pick}]
+    (tmp_path / "p.plan.json").write_text(json.dumps({"name": "p", "steps": steps}), encoding="utf-8")
+    everstep(tmp_path, "run", "p.plan.json")
+    first, second, bad = (json.loads(everstep(tmp_path, "--json", "show", "@last", step)) for step in ("a", "b", "bad"))
+    assert first["output"]["artifact"] == second["output"]["artifact"]
+    assert first["output"]["bytes"] > len(large)
+    assert len(first["output"]["preview"]) <= 2048
+    assert first["input"]["artifact"].startswith("sha256:")
+    assert (bad["status"], bad["input"]["value"]) == ("failed", {"value": {}, "pointer": "/a"})
+    assert bad["error"]["message"]
+    kept = [path for path in (tmp_path / ".everstep" / "artifacts").rglob("*") if path.is_file()]
+    assert len(kept) == 3, "one input and one output, shared by two steps, and the plan"
+
+
+def everstep(folder: Path, *words: str) -> str:
+    """A command in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "everstep", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout

@@ -235,14 +235,14 @@ class Loop:
             walk.let_go()
             self._kit.sink.trouble("a walk stopped", error, task=task)
         else:
-            self._more = self._more or held.state.status in CLAIMABLE
             if held.state.status in HELD and not self._kit.closing:
                 self._dormant[task] = held.lease
                 if walk.due_at is not None:
                     self._due_by(walk.due_at)
         finally:
             del self._walks[task], self._carriers[task]
-            if self._more or self._suspect is not None:
+            let_go = walk.told or held.state.status in CLAIMABLE  # a command came as it left: somebody may claim it
+            if self._more or let_go or self._suspect is not None:
                 self._more = True
                 self._wake.set()
 

@@ -14,7 +14,7 @@ from everstep.domain.decide import Ended, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Outcome
-from everstep.domain.states import TaskStatus
+from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import Surroundings, invoke
@@ -41,7 +41,8 @@ class Walk:
         self._calls: dict[StepPath, asyncio.Task[Outcome]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
-        self._told = False
+        self.told = False
+        """A command has come that this walk has not looked at."""
 
     @property
     def due_at(self) -> Instant | None:
@@ -55,7 +56,7 @@ class Walk:
 
     def tell(self) -> None:
         """A command for this task is durable: look at it again."""
-        self._told = True
+        self.told = True
         self._wake()
 
     async def walk(self) -> None:
@@ -66,7 +67,8 @@ class Walk:
             intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
             self._start(intents)
-            if not self._calls and not self._ended and not self._told:
+            done = not self._calls and not self._ended and not self.told
+            if done or self._held.state.status not in HELD:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
                 await self._end_calls()
@@ -84,11 +86,11 @@ class Walk:
 
     async def _next(self) -> Sequence[Ended]:
         """Wait until a call has ended or a command has come; all ends so far go into one commit."""
-        while not self._ended and not self._told:
+        while not self._ended and not self.told:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
-        if self._told:
-            self._told = False
+        if self.told:
+            self.told = False
             await reload(self._held, self._kit)
         ends, self._ended = self._ended, []
         return [judge(self._held.state, path, outcome, self._kit) for path, outcome in ends]

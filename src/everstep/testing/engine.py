@@ -127,10 +127,12 @@ class TestEngine:
             await self._parts.runtime.close()
             self._parts = None
 
-    async def crash(self) -> None:
-        """Die where it stands, and start again at once."""
+    async def crash(self, *, down: str | None = None) -> None:
+        """Die where it stands; start again at once, or after having been down for a while."""
         assert self._parts is not None
         await self._parts.runtime.die()
+        if down is not None:
+            await self.clock.advance(down)
         await self.open()
 
     @property

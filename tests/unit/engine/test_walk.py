@@ -332,6 +332,21 @@ async def test_the_store_is_the_state_between_any_two_steps(engine: TestEngine, 
         assert task.steps[StepPath(f"s{n}")].status is StepStatus.COMPLETED
 
 
+@pytest.mark.req("WF-7", "WF-16")
+@pytest.mark.parametrize("down", ["1s", "10s", "40s"])
+async def test_however_long_the_engine_was_down_its_tasks_are_found(
+    engine: TestEngine, tools: Tools, down: str
+) -> None:
+    task = await engine.start(plan_of({"id": "a", "tool": "test.hold", "with": {}}))
+    await engine.clock.advance("1ms")
+    await engine.crash(down=down)
+    tools.release.set()
+    assert (await finish(engine, await engine.get(task.id))).status == "completed"
+    types = await journal(task_again := await engine.get(task.id))
+    assert types.count("task.recovered") == 1
+    assert task_again.status == "completed"
+
+
 async def test_a_once_call_that_was_cut_off_is_asked_about_and_never_repeated(engine: TestEngine, tools: Tools) -> None:
     task = await engine.start(plan_of({"id": "a", "tool": "test.once", "with": {}}, echo("b")))
     await engine.clock.advance("1ms")

@@ -1,0 +1,40 @@
+"""The README's quickstart, run as it is written."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of one language, in order."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+def run(words: list[str], folder: Path) -> str:
+    """One command, which must succeed."""
+    bin_folder = Path(sys.executable).parent
+    path = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(words, cwd=folder, env=path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout
+
+
+def test_the_commands_of_the_quickstart(tmp_path: Path) -> None:
+    (plan,) = blocks("yaml")
+    (tmp_path / "hello.plan.yaml").write_text(plan, encoding="utf-8")
+    _, commands = blocks("console")
+    said = [run(line.split(), tmp_path) for line in commands.splitlines()]
+    assert "file: hello.txt" in said[1]
+    assert (tmp_path / "hello.txt").read_text(encoding="utf-8") == "Hello Ana!"
+    assert "hello" in said[2]
+
+
+def test_the_program_of_the_quickstart(tmp_path: Path) -> None:
+    (program,) = blocks("python")
+    (tmp_path / "shouting.py").write_text(program, encoding="utf-8")
+    assert run([sys.executable, "shouting.py"], tmp_path) == "{'said': 'HELLO!'}\n"
+    assert (tmp_path / "shout.txt").read_text(encoding="utf-8") == "HELLO!"
