@@ -124,10 +124,14 @@ class Plan:
     @property
     def digest(self) -> Digest:
         """Its name by content: the same for the same plan in a file."""
+        return self.named()[1]
+
+    def named(self) -> tuple[PlanSpec, Digest]:
+        """The plan as facts, with its digest; worked out again only if something has changed."""
         spec = self.spec
         if self._named is None or self._named[0] is not spec:
             self._named = (spec, digest(spec))
-        return self._named[1]
+        return self._named
 
     @property
     def tools(self) -> tuple[FunctionTool[..., object], ...]:

@@ -115,9 +115,10 @@ class Engine:
     ) -> Task:
         """Always a new task, durable on return; the same key, plan and inputs give the same task."""
         loaded = as_plan(plan)
+        spec, digest = loaded.named()
         wish = Wish(
-            plan=loaded.spec,
-            digest=loaded.digest,
+            plan=spec,
+            digest=digest,
             inputs=inputs or {},
             trusted=loaded.trusted,
             key=key,
@@ -148,7 +149,7 @@ class Engine:
     async def unfinished(self, plan: Plan | str | Path, inputs: JsonObject) -> Task | None:
         """The newest unfinished task of the same plan and inputs."""
         loaded = as_plan(plan)
-        state = await self.desk.newest(loaded.spec, loaded.digest, inputs, self._who)
+        state = await self.desk.newest(*loaded.named(), inputs, self._who)
         return None if state is None else self._task(state)
 
     async def get(self, id: str) -> Task:
