@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.commands import Reply
 from everstep.domain.errors import NotFound, PlanError, Validation
@@ -106,7 +107,7 @@ class Desk:
 
     def _accept(self, wish: Wish) -> None:
         if (wish.digest, wish.trusted) not in self._sound:
-            found = self.check(wish.plan, trusted=wish.trusted)
+            found = (*self.check(wish.plan, trusted=wish.trusted), *ahead(wish.plan))
             if worst(found):
                 raise PlanError(f"the plan '{wish.plan.name}' has problems", found)
             self._sound.add((wish.digest, wish.trusted))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from everstep.authoring.plan import Plan
+from everstep.domain.errors import PlanError
 from everstep.domain.ids import StepPath
 from everstep.domain.states import StepStatus
 from everstep.domain.values import JsonObject, JsonValue
@@ -168,6 +169,25 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
     result = await finish(engine, await engine.start(plan))
     assert result.outputs == {"x": None, "y": 2}
     assert result.outcome == "partial"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"approve": "Really?"},
+        {"fallback": [{"value": 1}]},
+        {"limits": {"output": "1MB"}},
+        {"pool": "slow"},
+        {"breaker": "mine"},
+    ],
+)
+async def test_a_key_that_nobody_would_honour_is_refused_before_anything_starts(
+    engine: TestEngine, tools: Tools, key: JsonObject
+) -> None:
+    with pytest.raises(PlanError) as refusal:
+        await engine.start(plan_of(echo("a", 1, **key)))
+    assert "plan.not_carried_out" in [problem.code for problem in refusal.value.problems]
+    assert not tools.calls
 
 
 # --- failure ---
