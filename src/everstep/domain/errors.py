@@ -51,8 +51,15 @@ class PlanError(RequestError):
     code = "plan_invalid"
     what_to_do = "correct the plan; `everstep plan check FILE` shows every problem"
 
-    def __init__(self, message: str, problems: Sequence["Problem"] = (), *, code: str | None = None) -> None:
-        super().__init__(message, code=code)
+    def __init__(
+        self,
+        message: str,
+        problems: Sequence["Problem"] = (),
+        *,
+        code: str | None = None,
+        what_to_do: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, what_to_do=what_to_do)
         self.problems = tuple(problems)
 
 

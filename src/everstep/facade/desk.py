@@ -107,9 +107,12 @@ class Desk:
 
     def _accept(self, wish: Wish) -> None:
         if (wish.digest, wish.trusted) not in self._sound:
-            found = (*self.check(wish.plan, trusted=wish.trusted), *ahead(wish.plan))
+            found = self.check(wish.plan, trusted=wish.trusted)
             if worst(found):
                 raise PlanError(f"the plan '{wish.plan.name}' has problems", found)
+            if unheard := ahead(wish.plan):
+                first = unheard[0]
+                raise PlanError(f"{first.path}: {first.message}", unheard, what_to_do=first.hint)
             self._sound.add((wish.digest, wish.trusted))
         refused = input_problems(wish.plan, wish.inputs, self._kit.codec.validator)
         if refused:
