@@ -1,1 +1,30 @@
-"""What users and our own tests need to try a plan, a tool or an engine."""
+"""What users and our own tests need to try a plan, a tool or an engine.
+
+    from everstep.testing import TestEngine, fake
+
+Names are resolved when they are first used: failpoints of a real process must not load a test engine.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from everstep.testing.clock import VirtualClock
+    from everstep.testing.engine import TestEngine
+    from everstep.testing.fakes import fake
+    from everstep.testing.sim import sim_tools
+
+__all__ = ["TestEngine", "VirtualClock", "fake", "sim_tools"]
+
+_HOMES: Final = {
+    "TestEngine": "everstep.testing.engine",
+    "VirtualClock": "everstep.testing.clock",
+    "fake": "everstep.testing.fakes",
+    "sim_tools": "everstep.testing.sim",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 -- each name has a type of its own
+    if name not in _HOMES:
+        raise AttributeError(f"module 'everstep.testing' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -19,7 +19,7 @@ from everstep.facade.task import Task
 from everstep.facade.views import Pause
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.sink import Listener
-from everstep.ports.store import PauseFilter, Store
+from everstep.ports.store import PauseFilter
 from everstep.settings import load_settings
 from everstep.testing.clock import NoPulse, VirtualClock
 from everstep.testing.fakes import Fake, with_fakes
@@ -66,6 +66,18 @@ class QuietSink:
         return lambda: None
 
 
+class Inbox:
+    """Open pauses, oldest first, as they stood when somebody looked."""
+
+    def __init__(self, pauses: list[Pause]) -> None:
+        self.all = pauses
+
+    def only(self) -> Pause:
+        """The one that is there."""
+        assert len(self.all) == 1, f"there are {len(self.all)} open pauses: {self.all}"
+        return self.all[0]
+
+
 class TestEngine:
     """The engine as it is, in virtual time. `crash()` kills it where it stands; the store survives."""
 
@@ -76,7 +88,7 @@ class TestEngine:
         tools: Iterable[object] | Mapping[str, Fake] = (),
         *,
         seed: int = 0,
-        store: Store | None = None,
+        store: MemoryStore | None = None,
         fault: Fault = no_fault,
         config: Mapping[str, JsonValue] | None = None,
         workspace: Path | None = None,
@@ -90,7 +102,7 @@ class TestEngine:
         self.clock = VirtualClock()
         self.entropy = SeededEntropy(seed)
         self.sink = QuietSink()
-        self.store: Store = store or MemoryStore()
+        self.store = store or MemoryStore()
         self._parts: Parts | None = None
         self._desk: Desk | None = None
 
@@ -151,10 +163,11 @@ class TestEngine:
         """A task again, as after a crash."""
         return Task(self.desk, self._who, await self.desk.get(task, self._who))
 
-    async def inbox(self) -> list[Pause]:
-        """What waits for someone, oldest first."""
-        kept = await self.desk.inbox(PauseFilter(owner=self._who.owner))
-        return [Pause(one.task, one.pause, self._answer) for one in kept]
+    @property
+    def inbox(self) -> "Inbox":
+        """What waits for someone now."""
+        kept = self.store.pauses(PauseFilter(owner=self._who.owner))
+        return Inbox([Pause(one.task, one.pause, self._answer) for one in kept])
 
     async def _answer(self, pause: str, reply: Reply) -> None:
         await self.desk.answer(PauseId(pause), self._who, reply)

@@ -231,7 +231,7 @@ async def test_a_handed_over_failure_is_answered_with_better_arguments(engine: T
     tools.raises["a"] = [Misconfigured("bad host")]
     task = await engine.start(plan_of(echo("a", 1, on_error="pause"), outputs={"a": "${a.value}"}))
     assert (await finish(engine, task)).status == "paused"
-    (pause,) = await engine.inbox()
+    pause = engine.inbox.only()
     assert (pause.type, pause.step) == ("toolError", "a")
     await pause.retry_with({"value": 7, "label": "other"})
     result = await finish(engine, await engine.get(task.id))
@@ -241,7 +241,7 @@ async def test_a_handed_over_failure_is_answered_with_better_arguments(engine: T
 async def test_a_missing_field_is_asked_for(engine: TestEngine) -> None:
     task = await engine.start(plan_of(echo("a", {"x": 1}), echo("b", "${a.value.y}"), outputs={"b": "${b.value}"}))
     assert (await finish(engine, task)).status == "paused"
-    (pause,) = await engine.inbox()
+    pause = engine.inbox.only()
     assert pause.type == "unresolvableParams"
     await pause.supply_arguments({"value": "given"})
     assert (await finish(engine, await engine.get(task.id))).outputs == {"b": "given"}
@@ -265,7 +265,7 @@ async def test_a_question_is_asked_and_the_step_called_again_with_the_answer(eng
     plan = plan_of({"id": "a", "tool": "ask", "with": {"question": "To whom?"}}, outputs={"to": "${a}"})
     task = await engine.start(plan)
     assert (await finish(engine, task)).status == "paused"
-    (pause,) = await engine.inbox()
+    pause = engine.inbox.only()
     assert (pause.type, pause.title) == ("inputRequired", "To whom?")
     await pause.answer("Ana")
     assert (await finish(engine, await engine.get(task.id))).outputs == {"to": "Ana"}
@@ -372,7 +372,7 @@ async def test_a_once_call_that_was_cut_off_is_asked_about_and_never_repeated(en
     await engine.clock.advance("1ms")
     await engine.crash()
     await engine.clock.advance("1ms")
-    (pause,) = await engine.inbox()
+    pause = engine.inbox.only()
     assert (pause.type, tools.calls["once"]) == ("uncertainOutcome", 1)
     await pause.happened({"label": "once"})
     assert (await finish(engine, await engine.get(task.id))).status == "completed"
@@ -417,6 +417,6 @@ async def test_needs_input_is_a_word_of_every_tool(engine: TestEngine, tools: To
     tools.raises["a"] = [NeedsInput("Which one?", {"type": "integer"}), None]
     task = await engine.start(chain("a"))
     assert (await finish(engine, task)).status == "paused"
-    (pause,) = await engine.inbox()
+    pause = engine.inbox.only()
     await pause.answer(3)
     assert (await finish(engine, await engine.get(task.id))).status == "completed"

@@ -1,0 +1,27 @@
+"""`everstep.testing` as its users write it."""
+
+import asyncio
+
+from everstep import Plan
+from everstep.testing import TestEngine, fake
+
+
+def brief() -> Plan:
+    plan = Plan("brief", inputs={"to": str})
+    plan.step("rest", "wait", {"for": "1m"})
+    who = plan.step("who", "ask", {"question": "To whom?"})
+    sent = plan.step("send", "mail.send", {"to": who}, retry=2)
+    plan.output(message=sent.message_id)
+    return plan
+
+
+async def test_a_plan_with_a_wait_a_question_and_a_flaky_mail_server() -> None:
+    mail = fake(returns={"message_id": "m1"}, raises=[ConnectionRefusedError(), None])
+    async with TestEngine(tools={"mail.send": mail}) as t:
+        task = await t.start(brief(), {"to": "ana@example.test"})
+        await t.clock.advance("2m")
+        await t.inbox.only().answer("ana@example.test")
+        done = asyncio.create_task(task.result())
+        await t.clock.advance("1m")
+        assert (await done).outputs == {"message": "m1"}
+        assert mail.count == 2
