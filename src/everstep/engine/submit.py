@@ -133,9 +133,9 @@ def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
     at = kit.clock.now()
     task = TaskId(kit.entropy.new_id("t"))
     inputs = kit.codec.seal(request.inputs)
-    title = request.title or render(
-        compile_value(plan.title or plan.name), _Inputs(request.inputs, {"id": task, "plan": plan.name})
-    )
+    title = request.title or plan.title or plan.name
+    if request.title is None and "${" in title:
+        title = render(compile_value(title), _Inputs(request.inputs, {"id": task, "plan": plan.name}))
     created = TaskCreated(
         plan=plan,
         plan_digest=request.digest,
