@@ -10,7 +10,7 @@ from everstep.domain.ids import PauseId, StepPath
 from everstep.domain.pauses import ANSWERS, OF_THE_TASK, Pause, UserRequested
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
-from everstep.domain.task import TaskState
+from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 Drafts = tuple[e.Draft, ...]
@@ -71,8 +71,7 @@ def cancel_task(state: TaskState, note: str | None) -> Drafts:
         e.Draft(body=e.PauseWithdrawn(pause=pause.id, why="the task was cancelled"), step=pause.step)
         for pause in state.pauses.values()
     ]
-    unfinished = sorted((s.path for s in state.steps.values() if not s.ended), key=lambda p: (p[-1] != "]", p))
-    return (*withdrawn, e.Draft(body=e.TaskCancelled(reason="requested", skipped=tuple(unfinished))))
+    return (*withdrawn, e.Draft(body=e.TaskCancelled(reason="requested", skipped=unfinished(state))))
 
 
 @record

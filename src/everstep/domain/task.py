@@ -185,6 +185,12 @@ def row_of(state: TaskState, starting: Collection[StepPath] = ()) -> TaskRow:
     )
 
 
+def unfinished(state: TaskState) -> tuple[StepPath, ...]:
+    """Everything without an outcome, items before the step they belong to."""
+    paths = [step.path for step in state.steps.values() if not step.ended]
+    return tuple(sorted(paths, key=lambda path: (path[-1] != "]", path)))
+
+
 def due_at(state: TaskState, starting: Collection[StepPath] = ()) -> Instant | None:
     """When the next retry or wait is due."""
     if not state.timers:

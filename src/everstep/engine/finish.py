@@ -7,7 +7,7 @@ from everstep.domain.ids import StepPath
 from everstep.domain.pauses import OF_THE_TASK, UserRequested
 from everstep.domain.plan import Effect, OnError
 from everstep.domain.states import StepStatus, TaskStatus
-from everstep.domain.task import StepState
+from everstep.domain.task import StepState, unfinished
 from everstep.domain.values import JsonObject
 from everstep.engine.lap import Lap
 from everstep.engine.ready import begin, go_on
@@ -134,7 +134,7 @@ def fail(lap: Lap) -> None:
     _withdraw_pauses(lap, "the task failed")
     body = e.TaskFailed(
         error=state.failing,
-        skipped=_unfinished(lap),
+        skipped=unfinished(lap.state),
         duration_s=_duration_s(lap),
         work_s=state.work_ms / 1000,
         issues=tuple(_issues(lap)),
@@ -148,18 +148,12 @@ def cancel(lap: Lap) -> None:
     if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
         return
     _withdraw_pauses(lap, "the task was cancelled")
-    lap.say(e.TaskCancelled(reason="requested", skipped=_unfinished(lap), issues=tuple(_issues(lap))))
+    lap.say(e.TaskCancelled(reason="requested", skipped=unfinished(lap.state), issues=tuple(_issues(lap))))
 
 
 def _withdraw_pauses(lap: Lap, why: str) -> None:
     for pause in list(lap.state.pauses.values()):
         lap.say(e.PauseWithdrawn(pause=pause.id, why=why), pause.step)
-
-
-def _unfinished(lap: Lap) -> tuple[StepPath, ...]:
-    """Everything without an outcome, items before the step they belong to."""
-    paths = [step.path for step in lap.state.steps.values() if not step.ended]
-    return tuple(sorted(paths, key=lambda path: (path[-1] != "]", path)))
 
 
 def _issues(lap: Lap) -> list[e.Issue]:

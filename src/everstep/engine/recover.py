@@ -15,7 +15,7 @@ from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
 from everstep.domain.outcome import Lost, Outcome, Succeeded
 from everstep.domain.policy import retry_policy
 from everstep.domain.states import TaskStatus
-from everstep.domain.task import Sweep, TaskState, row_of
+from everstep.domain.task import Sweep, TaskState, row_of, unfinished
 from everstep.engine.commit import HeldTask, fetch
 from everstep.engine.invoke import look
 from everstep.engine.kit import Kit
@@ -206,10 +206,9 @@ def _exhausted(state: TaskState, drafts: list[e.Draft], at: Instant, kit: Kit) -
             duration_s=(at - state.open[path].started_at) / 1000,
         )
         _say(state, drafts, e.Draft(body=given_up, step=path), at)
-    paths = sorted((s.path for s in state.steps.values() if not s.ended), key=lambda p: (p[-1] != "]", p))
     body = e.TaskFailed(
         error=error,
-        skipped=tuple(paths),
+        skipped=unfinished(state),
         duration_s=(at - state.created_at) / 1000,
         work_s=state.work_ms / 1000,
     )
