@@ -19,7 +19,10 @@ WAIT_S_MAX: Final = 15.0
 
 
 class SystemClock:
-    """Wall clock, boot clock, and waiting by the wall clock."""
+    """Wall clock, boot clock, and waiting by the wall clock. Timers belong to one event loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def now(self) -> Instant:
         """Wall clock."""
@@ -36,7 +39,9 @@ class SystemClock:
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> asyncio.TimerHandle:
         """Call it on the running loop when the time is up."""
-        return asyncio.get_running_loop().call_later(seconds, call)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.call_later(seconds, call)
 
 
 class ThreadPulse:

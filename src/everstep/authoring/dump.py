@@ -3,7 +3,7 @@
 What JSON cannot say is handed on unchanged: the codec refuses it with the place inside the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -17,7 +17,7 @@ _SCALARS: Final = frozenset({type(None), bool, int, float, str})
 
 def dump(value: object) -> JsonValue:
     """`value` as JSON: dataclasses and models become objects, tuples lists, dates and paths text."""
-    if type(value) in _SCALARS:
+    if _is_plain([value]):
         return cast("JsonValue", value)
     for classes, convert in _CONVERSIONS:
         if isinstance(value, classes):
@@ -29,6 +29,21 @@ def dump(value: object) -> JsonValue:
     if (type(value).__module__, type(value).__name__) == ("uuid", "UUID"):
         return str(value)
     return cast("JsonValue", value)
+
+
+def _is_plain(items: Iterable[object]) -> bool:
+    """Whether it is JSON already, as most results are. A value that holds itself ends in RecursionError."""
+    for item in items:
+        kind = type(item)
+        if kind is dict:
+            if not _is_plain(item.values()):  # type: ignore[attr-defined]
+                return False
+        elif kind is list:
+            if not _is_plain(item):  # type: ignore[arg-type]
+                return False
+        elif kind not in _SCALARS:
+            return False
+    return True
 
 
 def _moment(value: datetime) -> str:

@@ -4,8 +4,6 @@ A busy loop must not stop the beat, and a dead loop must not be hidden by it: th
 and beats as long as the last sign is young enough.
 """
 
-import asyncio
-
 from everstep.domain.errors import StoreError
 from everstep.engine.kit import Kit
 
@@ -15,9 +13,8 @@ LOOP_SILENCE_MAX_S = 15.0
 class Heartbeat:
     """One worker's beat."""
 
-    def __init__(self, kit: Kit, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, kit: Kit) -> None:
         self._kit = kit
-        self._loop = loop
         self._sign_at = kit.clock.monotonic()
         self.beaten_at = kit.clock.monotonic()
 
@@ -38,7 +35,7 @@ class Heartbeat:
         if now - self._sign_at > LOOP_SILENCE_MAX_S:
             kit.sink.note("the event loop does not answer", silent_s=now - self._sign_at)
             return
-        self._loop.call_soon_threadsafe(self._sign)
+        kit.loop.call_soon_threadsafe(self._sign)
         try:
             kit.store.beat(kit.worker, kit.clock.now())
             self.beaten_at = now

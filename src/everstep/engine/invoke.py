@@ -183,7 +183,7 @@ class Raised:
 
 async def _outcome_of(seconds: float, work: Coroutine[object, object, T], kit: Kit) -> T | Raised:
     """Let a tool's code run for so long. `asyncio.timeout` on the engine's clock, at a third of its price."""
-    task = asyncio.current_task()
+    task = asyncio.current_task(kit.loop)
     assert task is not None
     fired = False
 

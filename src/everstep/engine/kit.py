@@ -1,5 +1,6 @@
 """Kit: the ports one engine holds. Made by bootstrap, handed down, never global."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 from everstep.domain.decide import Chance
@@ -64,6 +65,8 @@ class Kit:
     worker: WorkerId
     actor: Actor
     limits: Limits
+    loop: asyncio.AbstractEventLoop = field(init=False)
+    """Where it lives, known once it is open. Asking Python for it costs a system call each time."""
     closing: bool = False
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)

@@ -220,7 +220,7 @@ class Loop:
         task = held.lease.task
         walk = Walk(held, self._kit, intents)
         self._walks[task] = walk
-        self._carriers[task] = asyncio.create_task(self._carry(held, walk))
+        self._carriers[task] = self._kit.loop.create_task(self._carry(held, walk))
         if task in self._nudged:
             walk.tell()
 

@@ -41,9 +41,10 @@ class Runtime:
 
     async def open(self) -> None:
         """Take the store; from here on health answers, and nothing else does."""
+        self.kit.loop = asyncio.get_running_loop()
         await self.kit.store.open(self._worker)
         self.gate = Gate(ready=False, reason="recovery scan")
-        self._heartbeat = Heartbeat(self.kit, asyncio.get_running_loop())
+        self._heartbeat = Heartbeat(self.kit)
         self._heartbeat.start()
 
     async def recover(self) -> int:

@@ -87,7 +87,7 @@ class Walk:
     async def _next(self) -> Sequence[Ended]:
         """Wait until a call has ended or a command has come; all ends so far go into one commit."""
         while not self._ended and not self.told:
-            self._waiter = asyncio.get_running_loop().create_future()
+            self._waiter = self._kit.loop.create_future()
             await self._waiter
         if self.told:
             self.told = False
@@ -97,7 +97,7 @@ class Walk:
 
     def _start(self, intents: Sequence[Intent]) -> None:
         for intent in intents:
-            call = asyncio.create_task(invoke(intent, self._surroundings(intent), self._kit))
+            call = self._kit.loop.create_task(invoke(intent, self._surroundings(intent), self._kit))
             self._calls[intent.step] = call
             call.add_done_callback(partial(self._on_end, intent.step))
 
