@@ -9,7 +9,7 @@ from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import PauseId, StepPath
 from everstep.domain.pauses import ANSWERS, OF_THE_TASK, Pause, UserRequested
 from everstep.domain.record import record
-from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
+from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
@@ -52,9 +52,9 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
             )
         return ()
     lifted = e.Draft(body=e.PauseAnswered(pause=asked.id, answer="resume", note=note))
-    blocked = len(state.pauses) > 1 and not any(s.status is StepStatus.RUNNING for s in state.steps.values())
-    if state.status is not TaskStatus.PAUSED or blocked:
+    if state.status is not TaskStatus.PAUSED:
         return (lifted,)
+    # Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
     return (lifted, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))
 
 

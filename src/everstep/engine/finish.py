@@ -74,13 +74,13 @@ def rest(lap: Lap) -> None:
     state = lap.state
     if state.failing is not None:
         return fail(lap)
-    if lap.proposals or lap.needs or state.open or state.timers:
+    if lap.proposals or lap.needs:
         return None
-    if state.pauses:
+    if all(state.steps[wired.path].ended for wired in lap.graph.steps):
+        return complete(lap) if finals_ended(lap) else None
+    if state.pauses and not state.open and not state.timers:
         oldest = next(iter(state.pauses.values()))
         return lap.say(e.TaskPaused(pause=oldest.id, reason_type=oldest.type))
-    if all(state.steps[wired.path].ended for wired in lap.graph.steps) and finals_ended(lap):
-        return complete(lap)
     return None
 
 

@@ -20,6 +20,7 @@ from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import Surroundings, invoke
 from everstep.engine.kit import Kit
 from everstep.engine.recover import judge, lost_calls
+from everstep.ports.clock import Timer
 
 _CANCELLED = Failure(
     code="cancelled",
@@ -41,6 +42,7 @@ class Walk:
         self._calls: dict[StepPath, asyncio.Task[Outcome]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
+        self._looked_at = Instant(0)
         self.told = False
         """A command has come that this walk has not looked at."""
 
@@ -72,7 +74,9 @@ class Walk:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
                 await self._end_calls()
-            intents = await settle(self._held, await self._next(), self._calls, self._kit)
+            ended = await self._next()
+            self._looked_at = self._kit.clock.now()
+            intents = await settle(self._held, ended, self._calls, self._kit)
 
     async def stop(self, grace_s: float) -> None:
         """Planned stop: let calls end for a while; the rest is left to recovery and the effect rule."""
@@ -85,15 +89,26 @@ class Walk:
             call.cancel()
 
     async def _next(self) -> Sequence[Ended]:
-        """Wait until a call has ended or a command has come; all ends so far go into one commit."""
-        while not self._ended and not self.told:
+        """Wait until a call has ended, a command or a time has come; all ends so far go into one commit."""
+        if not self._ended and not self.told:
+            timer = self._timer()
             self._waiter = self._kit.loop.create_future()
             await self._waiter
+            if timer is not None:
+                timer.cancel()
         if self.told:
             self.told = False
             await reload(self._held, self._kit)
         ends, self._ended = self._ended, []
         return [judge(self._held.state, path, outcome, self._kit) for path, outcome in ends]
+
+    def _timer(self) -> Timer | None:
+        """Beside a call in flight another step's retry or wait may become due; the last lap saw those before it."""
+        timers = self._held.state.timers
+        due = min((at for at in timers.values() if at > self._looked_at), default=None) if timers else None
+        if due is None:
+            return None
+        return self._kit.clock.call_later(max(0, due - self._kit.clock.now()) / 1000, self._wake)
 
     def _start(self, intents: Sequence[Intent]) -> None:
         for intent in intents:

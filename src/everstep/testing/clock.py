@@ -79,9 +79,9 @@ class VirtualClock:
         heapq.heappush(self._timers, (at, next(self._order), fire))
 
 
-async def settle() -> None:
+async def settle(rounds: int = SETTLE_ROUNDS) -> None:
     """Give everything that can go on without time passing the turns to do so."""
-    for _ in range(SETTLE_ROUNDS):
+    for _ in range(rounds):
         await asyncio.sleep(0)
 
 

@@ -1,0 +1,210 @@
+"""Random commands, failures and crashes against the small model: after each of them the engine shows what it says."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from everstep.authoring.plan import Plan
+from everstep.domain.errors import Conflict
+from everstep.domain.ids import StepPath
+from everstep.facade.task import Task
+from everstep.testing.clock import settle
+from everstep.testing.engine import TestEngine
+from tests.model.model import STEPS, TERMINAL, Model, Step
+from tests.model.verdict import verdict
+from tests.model.world import RAISES, World
+
+T = TypeVar("T")
+EXAMPLES: Final = 300
+STEPS_EACH: Final = 50
+TURNS: Final = 60
+"""Of the loop after each command: more than its laps take, and few enough for thousands of commands."""
+CRASHES_MAX: Final = 4
+"""Fewer than make a task a suspect for good."""
+
+ANSWERS: Final = {
+    "toolError": ("retry", "supply_output", "skip", "fail"),
+    "uncertainOutcome": ("happened", "not_happened", "skip", "fail"),
+    "unresolvedDependency": ("skip",),
+}
+ONCE_MORE: Final = {"toolError": "supply_output", "uncertainOutcome": "not_happened", "unresolvedDependency": "skip"}
+"""What brings every question to an end."""
+
+A_STEP: Final = st.tuples(
+    st.sampled_from(("fail", "continue", "pause")), st.sampled_from(("pure", "idempotent", "once"))
+)
+
+
+def plan_of(steps: dict[str, Step]) -> Plan:
+    needs: dict[str, dict[str, Any]] = {"b1": {"needs": []}, "b2": {"needs": ["b1"]}}
+    return Plan.from_dict(
+        {
+            "name": "model",
+            "parallel": 2,
+            "steps": [
+                {
+                    "id": name,
+                    "tool": f"model.{step.effect}",
+                    "on_error": step.on_error,
+                    "retry": {"times": 1, "delay": "1s"},
+                    **needs.get(name, {}),
+                }
+                for name, step in steps.items()
+            ],
+            "outputs": {name: f"${{default({name}, null)}}" for name in steps},
+        }
+    )
+
+
+class Machine(RuleBasedStateMachine):
+    """One task in virtual time, and its model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.world = World()
+        self.engine = TestEngine(self.world.tools())
+        self.crashes = 0
+        self.made = 0
+        self.sound = False
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        async def and_settle() -> T:
+            try:
+                return await work
+            finally:
+                await settle(TURNS)
+
+        return self.loop.run_until_complete(and_settle())
+
+    @initialize(said=st.tuples(*(A_STEP for _ in STEPS)))
+    def begin(self, said: tuple[tuple[str, str], ...]) -> None:
+        steps = {name: Step(on_error, effect) for name, (on_error, effect) in zip(STEPS, said, strict=True)}
+        self.model = Model(steps)
+        self.do(self.engine.open())
+        self.task: Task = self.do(self.engine.start(plan_of(steps)))
+        self.model.begin()
+
+    def teardown(self) -> None:
+        try:
+            if self.sound:
+                self._to_the_end()
+        finally:
+            self.do(self.engine.close())
+            self.loop.close()
+
+    # --- the world ---
+
+    @precondition(lambda self: self.model.in_flight)
+    @rule(data=st.data(), how=st.sampled_from(("ok", "ok", "ok", *RAISES)))
+    def a_call_ends(self, data: st.DataObject, how: str) -> None:
+        self._end(data.draw(st.sampled_from(self.model.in_flight)), how)
+
+    @rule()
+    def time_passes(self) -> None:
+        self.do(self.engine.clock.advance("31s"))
+        self.model.time_passes()
+
+    @precondition(lambda self: self.crashes < CRASHES_MAX)
+    @rule()
+    def the_engine_dies(self) -> None:
+        self.crashes += 1
+        self.do(self.engine.crash())
+        self.task = self.do(self.engine.get(self.task.id))
+        self.model.crash()
+
+    # --- people ---
+
+    @rule()
+    def pause(self) -> None:
+        self._command(self.task.pause(), allowed=self.model.pause())
+
+    @rule()
+    def resume(self) -> None:
+        self._command(self.task.resume(), allowed=self.model.resume())
+
+    @precondition(lambda self: self.made > 4)
+    @rule(sure=st.sampled_from((False, False, False, True)))
+    def cancel(self, sure: bool) -> None:
+        if sure:
+            self._command(self.task.cancel(), allowed=self.model.cancel())
+
+    @precondition(lambda self: self.model.ended is None and self.model.questions)
+    @rule(data=st.data())
+    def answer(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(self.model.questions))
+        self._answer(name, data.draw(st.sampled_from(ANSWERS[self.model.steps[name].why])))
+
+    # --- what must hold ---
+
+    @invariant()
+    def the_engine_shows_what_the_model_says(self) -> None:
+        self.sound = False
+        task, model = self.loop.run_until_complete(self.task.refresh()), self.model
+        assert task.status == model.status
+        assert {name: task.steps[StepPath(name)].status.value for name in STEPS} == {
+            n: s.shown for n, s in model.steps.items()
+        }
+        assert self.world.open == set(model.in_flight)
+        asked = {pause.step: pause.type for pause in task.pauses if pause.step is not None}
+        assert asked == {name: model.steps[name].why for name in model.questions}
+        for name, step in model.steps.items():
+            keys = self.world.keys(name)
+            assert len(keys) == step.calls, f"{name} was called {len(keys)} times"
+            assert [keys.index(key) for key in keys] == [step.tries.index(one) for one in step.tries[:-1]]
+        self.sound = True
+
+    def _to_the_end(self) -> None:
+        """Everything is answered and every call succeeds: the task ends, and its history stands before the checker."""
+        for _ in range(40):
+            if self.model.ended is not None:
+                break
+            self.resume()
+            for name in self.model.questions:
+                self._answer(name, ONCE_MORE[self.model.steps[name].why])
+            for name in self.model.in_flight:
+                self._end(name, "ok")
+            self.time_passes()
+            self.the_engine_shows_what_the_model_says()
+        assert self.model.ended in TERMINAL
+        if self.model.ended == "completed":
+            outputs = {name: step.output for name, step in self.model.steps.items()}
+            assert self.do(self.task.refresh()).outputs == outputs
+        assert self.do(verdict(self.do(self.task.refresh()))) == []
+
+    def _end(self, name: str, how: str) -> None:
+        self.made += 1
+
+        async def end() -> None:
+            self.world.end(name, how, self.made)
+
+        self.do(end())
+        self.model.finish(name, how, self.made)
+
+    def _answer(self, name: str, given: str) -> None:
+        self.made += 1
+        (pause,) = [pause for pause in self.do(self.task.refresh()).pauses if pause.step == name]
+        say = getattr(pause, given)
+        self.do(say(self.made) if given in ("happened", "supply_output") else say())
+        self.model.answer(name, given, self.made)
+
+    def _command(self, command: Coroutine[Any, Any, Task], *, allowed: bool) -> None:
+        if allowed:
+            self.do(command)
+        else:
+            with pytest.raises(Conflict):
+                self.do(command)
+
+
+Machine.TestCase.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS_EACH,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestMachine = Machine.TestCase
