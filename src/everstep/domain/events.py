@@ -7,6 +7,7 @@ What an event means is `fold`'s business, how it is spelled `wire/event`'s. Read
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
+from everstep.domain import changes
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseType
@@ -14,6 +15,11 @@ from everstep.domain.plan import Effect, PlanSpec
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
+
+Link: TypeAlias = changes.Link
+TaskReopened: TypeAlias = changes.TaskReopened
+PlanRevised: TypeAlias = changes.PlanRevised
+TaskUpdated: TypeAlias = changes.TaskUpdated
 
 
 class ActorKind(StrEnum):
@@ -90,6 +96,7 @@ class TaskCreated:
     priority: int
     workspace: str
     pause_after: str | None = None
+    parent: Link | None = None
 
 
 @record
@@ -329,6 +336,9 @@ Body: TypeAlias = (
     | TaskCancelled
     | TaskCompleted
     | TaskFailed
+    | TaskReopened
+    | PlanRevised
+    | TaskUpdated
     | StepStarted
     | StepWaiting
     | AttemptStarted

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from everstep.domain import events as e
-from everstep.domain.ids import Epoch, Instant, StepPath, WorkerId, split_path
+from everstep.domain import fold_plan
+from everstep.domain.ids import Epoch, Instant, StepPath, TaskId, WorkerId, split_path
 from everstep.domain.pauses import OF_THE_TASK, InputRequired
 from everstep.domain.plan import OnError
 from everstep.domain.states import (
@@ -21,7 +22,7 @@ from everstep.domain.states import (
     StepStatus,
     TaskStatus,
 )
-from everstep.domain.task import DurableWait, Intent, OpenAttempt, StepState, TaskState
+from everstep.domain.task import CHILD, DurableWait, Intent, OpenAttempt, StepState, TaskState
 
 
 class BrokenJournal(AssertionError):
@@ -33,38 +34,12 @@ def fold(state: TaskState | None, owner: str, event: e.Recorded) -> TaskState:
     if state is None:
         if not isinstance(event.body, e.TaskCreated):
             raise BrokenJournal(f"the journal of {event.task} begins with {event.body.TYPE}")
-        state = begin(event, event.body, owner)
+        state = fold_plan.begin(event, event.body, owner)
     elif event.seq != state.seq + 1:
         raise BrokenJournal(f"{event.task}: seq {event.seq} follows {state.seq}")
     else:
         apply(state, event.body, event.step, event.at)
     state.seq = event.seq
-    return state
-
-
-def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
-    """A task as it is accepted."""
-    state = TaskState(
-        id=event.task,
-        owner=owner,
-        plan=body.plan,
-        plan_digest=body.plan_digest,
-        trusted=body.trusted,
-        key=body.key,
-        title=body.title,
-        inputs=body.inputs,
-        labels=body.labels,
-        priority=body.priority,
-        workspace=body.workspace,
-        pause_after=body.pause_after,
-        created_at=event.at,
-        created_by=event.actor,
-        updated_at=event.at,
-    )
-    for spec in (*body.plan.steps, *body.plan.finally_steps):
-        state.specs[spec.id] = spec
-        path = StepPath(spec.id)
-        state.steps[path] = StepState(path=path)
     return state
 
 
@@ -85,8 +60,12 @@ def step_of(state: TaskState, path: StepPath) -> StepState:
         if index is None:
             raise BrokenJournal(f"{state.id}: the plan has no step {path}")
         step = state.steps[StepPath(name)]
+        found.arguments = step.arguments
         step.items_open[index] = None
-        step.items_next = index + 1
+        if index == step.items_next:
+            step.items_next += 1
+        if state.past or state.parent is not None:
+            fold_plan.carried_over(state, found, step)
     return found
 
 
@@ -111,8 +90,10 @@ def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
     _move_task(state, to)
     state.ended_at = at
     state.worker = None
+    state.hurried = False
     state.pauses.clear()
     state.timers.clear()
+    state.children.clear()
 
 
 def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
@@ -121,6 +102,7 @@ def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) ->
         step.attempt = None
         state.open.pop(step.path, None)
     step.wait = None
+    state.children.pop(step.path, None)
     step.phase = Phase.DONE
     step.retry_at = None
     state.timers.pop(step.path, None)
@@ -178,8 +160,11 @@ def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | N
 
 
 def _task_cancelling(state: TaskState, _body: e.TaskCancelling, _step: StepPath | None, at: Instant) -> None:
+    if state.status is TaskStatus.CANCELLING:
+        state.hurried = True
+        return
     _move_task(state, TaskStatus.CANCELLING)
-    state.cancelled_at = state.cancelled_at or at
+    state.cancelled_at = at
 
 
 def _task_cancelled(state: TaskState, body: e.TaskCancelled, _step: StepPath | None, at: Instant) -> None:
@@ -216,6 +201,8 @@ def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: In
     step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output)
     if body.until is not None:
         state.timers[path] = body.until
+    if body.kind == CHILD:
+        step.child = state.children[path] = TaskId(body.detail)
 
 
 def apply_intent(state: TaskState, intent: Intent, worker: WorkerId, at: Instant) -> None:
@@ -264,6 +251,7 @@ def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: I
     step.attempt = None
     step.wait = None
     state.timers.pop(path, None)
+    state.children.pop(path, None)
     del state.open[path]
     step.phase = Phase.VALIDATING
     step.error = body.error
@@ -352,8 +340,13 @@ def _pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | No
         step.answer = body.value
 
 
-def _pause_withdrawn(state: TaskState, body: e.PauseWithdrawn, _path: StepPath | None, _at: Instant) -> None:
+def _pause_withdrawn(state: TaskState, body: e.PauseWithdrawn, path: StepPath | None, _at: Instant) -> None:
     state.pauses.pop(body.pause, None)
+    if path is not None:  # it goes on, or is skipped by what comes next
+        step = step_of(state, path)
+        _move_step(state, step, StepStatus.RUNNING)
+        step.phase = Phase.VALIDATING
+        step.pause = None
 
 
 _ENDS: Final[dict[type, AttemptStatus]] = {
@@ -373,6 +366,9 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.TaskCancelled: _task_cancelled,
     e.TaskCompleted: _task_completed,
     e.TaskFailed: _task_failed,
+    e.TaskReopened: fold_plan.task_reopened,
+    e.PlanRevised: fold_plan.plan_revised,
+    e.TaskUpdated: fold_plan.task_updated,
     e.StepStarted: _step_started,
     e.StepWaiting: _step_waiting,
     e.AttemptStarted: _attempt_started,

@@ -7,6 +7,7 @@ which applies what it is about to commit; if the commit is refused, the state is
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from everstep.domain.changes import Link
 from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import OF_THE_TASK, Pause
@@ -14,6 +15,11 @@ from everstep.domain.plan import Effect, PlanSpec, StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
+
+CHILD = "child"
+"""The kind of a durable wait for another task."""
+FINALLY_MS = 60_000
+"""What the `finally` steps of a cancelled task get, in all."""
 
 
 @record
@@ -68,6 +74,10 @@ class StepState:
     last_effect: Effect | None = None
     started_at: Instant | None = None
     ended_at: Instant | None = None
+    child: TaskId | None = None
+    """The task that this step made; it stays known after its end."""
+    undone_by: tuple[TaskId, StepPath] | None = None
+    """The task that takes this outcome back, and the step of it that does."""
     items: Sealed | None = None
     items_next: int = 0
     items_ended: int = 0
@@ -104,6 +114,8 @@ class TaskState:
     pause_after: str | None
     created_at: Instant
     created_by: Actor
+    parent: Link | None = None
+    revision: int = 1
     status: TaskStatus = TaskStatus.QUEUED
     generation: int = 1
     epoch: Epoch = Epoch(0)
@@ -115,6 +127,8 @@ class TaskState:
     claimed_at: Instant | None = None
     ended_at: Instant | None = None
     cancelled_at: Instant | None = None
+    hurried: bool = False
+    """Cancelled twice: the `finally` steps are left out."""
     outcome: str | None = None
     outputs: Sealed | None = None
     issues: tuple[Issue, ...] = ()
@@ -131,6 +145,10 @@ class TaskState:
     """Attempts without an end, durable waits included."""
     timers: dict[StepPath, Instant] = field(default_factory=dict)
     """When retries and durable waits are due."""
+    children: dict[StepPath, TaskId] = field(default_factory=dict)
+    """Tasks that steps of this one wait for."""
+    past: dict[StepPath, tuple[int, int]] = field(default_factory=dict)
+    """Attempts and tries of items that an earlier generation left behind: both count on."""
     done: int = 0
     """Ended steps of the plan, sub-steps not counted."""
     under_way: int = 0
@@ -192,10 +210,19 @@ def unfinished(state: TaskState) -> tuple[StepPath, ...]:
 
 
 def due_at(state: TaskState, starting: Collection[StepPath] = ()) -> Instant | None:
-    """When the next retry or wait is due."""
+    """When the next retry or wait is due; a task that is being cancelled does not wait beyond its time."""
     if not state.timers:
         return None
-    return min((at for path, at in state.timers.items() if path not in starting), default=None)
+    due = min((at for path, at in state.timers.items() if path not in starting), default=None)
+    latest = finally_until(state)
+    return due if due is None or latest is None else min(due, latest)
+
+
+def finally_until(state: TaskState) -> Instant | None:
+    """When a task that is being cancelled gives its `finally` steps up: then, or at once if asked twice."""
+    if state.status is not TaskStatus.CANCELLING or state.cancelled_at is None:
+        return None
+    return state.cancelled_at if state.hurried else Instant(state.cancelled_at + FINALLY_MS)
 
 
 @record
@@ -214,6 +241,8 @@ class NewTask:
     at: Instant
     actor: Actor
     created: Draft
+    commands: "tuple[Command, ...]" = ()
+    """What is written with it or not at all: outcomes it begins with, and a line in the journal it comes from."""
     first: "StepCommit | None" = None
     """Claim it in the same transaction, and begin: whoever creates a task and has a place for it need not wait."""
 
@@ -268,6 +297,8 @@ class StepCommit:
     drafts: tuple[Draft, ...]
     proposals: tuple[Proposal, ...]
     row: TaskRow
+    children: tuple[NewTask, ...] = ()
+    """Tasks that steps of this one make: in the same transaction, and only once."""
     release: bool = False
     """Give the lease up: the task waits for somebody or has ended."""
 
@@ -289,6 +320,8 @@ class Command:
     drafts: tuple[Draft, ...]
     row: TaskRow
     last_seq: Seq | None = None
+    steps: int | None = None
+    """How many steps the plan has now, if the command changes that."""
 
 
 @record

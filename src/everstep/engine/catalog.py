@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from everstep.domain.errors import SettingsError
+from everstep.domain.facts import ToolFacts
 from everstep.domain.plan import Effect, StepSpec
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
@@ -44,6 +45,8 @@ class Catalog:
         for adapter in adapters:
             for spec in adapter.tools():
                 self._add(spec, adapter, codec)
+        self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
+        """What the plan check knows of the tools."""
 
     def _add(self, spec: ToolSpec, adapter: ToolAdapter, codec: Codec) -> None:
         if spec.name in self._entries:
@@ -70,3 +73,22 @@ class Catalog:
     def entries(self) -> Sequence[Entry]:
         """All tools, by name."""
         return [self._entries[name] for name in sorted(self._entries)]
+
+    def effect_of(self, step: StepSpec) -> Effect:
+        """The effect of a step as far as its plan tells: the more careful of the tool's and the step's."""
+        found = self.find(step.tool or "")
+        declared = Effect.ONCE if found is None else found.spec.effect
+        return step.effect if step.effect is not None and step.effect.care > declared.care else declared
+
+
+def facts_of(entry: Entry) -> ToolFacts:
+    """A tool as the plan check sees it."""
+    spec = entry.spec
+    return ToolFacts(
+        name=spec.name,
+        input_schema=spec.input_schema,
+        output_schema=spec.output_schema,
+        effect=spec.effect,
+        probeable=spec.probeable,
+        validate=entry.check_input,
+    )

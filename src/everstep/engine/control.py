@@ -25,15 +25,17 @@ async def load(task: TaskId, who: Who, kit: Kit) -> TaskState:
     return state
 
 
-async def _command(
+async def command(
     task: TaskId, who: Who, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
 ) -> TaskState:
+    """Decide on what stands, write it guarded; if somebody was faster, look again and decide anew."""
     for _ in range(TRIES):
         state = await load(task, who, kit)
         drafts, pause = decide(state)
         if not drafts:
             return state
         status, generation, last_seq, at = state.status, state.generation, state.seq, kit.clock.now()
+        revision = state.revision
         for draft in drafts:
             apply(state, draft.body, draft.step, at)
         command = Command(
@@ -46,6 +48,7 @@ async def _command(
             drafts=drafts,
             row=row_of(state),
             last_seq=last_seq,
+            steps=None if state.revision == revision else len(state.specs),
         )
         kit.fault("command.decide.after")
         (result,) = await kit.store.commit_commands((command,))
@@ -58,17 +61,17 @@ async def _command(
 async def pause(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Graceful: takes effect at the next safe point; asking twice is asking once."""
     pause_id = PauseId(kit.entropy.new_id("p"))
-    return await _command(task, who, kit, lambda state: (pause_task(state, who.actor, note, pause_id), None))
+    return await command(task, who, kit, lambda state: (pause_task(state, who.actor, note, pause_id), None))
 
 
 async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Lift the pause someone asked for."""
-    return await _command(task, who, kit, lambda state: (resume_task(state, note), None))
+    return await command(task, who, kit, lambda state: (resume_task(state, note), None))
 
 
 async def cancel(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """End on request."""
-    return await _command(task, who, kit, lambda state: (cancel_task(state, note), None))
+    return await command(task, who, kit, lambda state: (cancel_task(state, note), None))
 
 
 async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskState:
@@ -85,7 +88,7 @@ async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskSta
             )
         return answer_pause(state, pause, _checked(state, pause, reply, kit)), pause_id
 
-    return await _command(kept[0].task, who, kit, decide)
+    return await command(kept[0].task, who, kit, decide)
 
 
 _NEEDS_OUTPUT = frozenset({"happened", "supply_output"})

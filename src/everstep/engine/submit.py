@@ -6,7 +6,7 @@ from typing import Protocol
 
 from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
-from everstep.domain.events import Actor, Draft, Recorded, TaskCreated
+from everstep.domain.events import Actor, Draft, Link, Recorded, TaskCreated
 from everstep.domain.fold import fold
 from everstep.domain.ids import KEY, Digest, Seq, TaskId
 from everstep.domain.plan import PlanSpec
@@ -16,7 +16,7 @@ from everstep.domain.values import JsonObject
 from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
 from everstep.engine.recover import missing_tools
-from everstep.ports.store import Created, KeyTaken
+from everstep.ports.store import Created, KeyTaken, Stale
 
 
 @record
@@ -35,6 +35,7 @@ class Request:
     labels: Mapping[str, str] | None = None
     priority: int = 1
     pause_after: str | None = None
+    parent: Link | None = None
 
 
 @record
@@ -86,17 +87,13 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
 
     If there is a place for it here and now, it begins in the same transaction.
     """
-    if request.key is not None and not KEY.fullmatch(request.key):
-        raise Validation(
-            f"'{request.key}' is no task key", what_to_do="use 1 to 128 letters, digits, '.', '_', '-'; not t_… or mt_…"
-        )
-    new, created = _new_task(request, kit)
+    new, created = new_task(request, kit)
     inputs = created.inputs
     begun = None
     if inputs.by_reference and inputs.raw is not None:
         await kit.store.put_payloads([(inputs.digest, inputs.raw)])
     elif places.place_for(new.id):
-        state = _queued(new, created, request.owner)
+        state = queued(new)
         begun = None if missing_tools(state, kit) else begin_here(state, kit, new.at)
     started = False
     try:
@@ -105,33 +102,61 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     finally:
         if not started:
             places.give_back(new.id)
+    assert not isinstance(result, Stale), "nothing but the task is written"
     if isinstance(result, KeyTaken):
-        raise Conflict(
-            f"the key '{request.key}' belongs to task {result.task} of another plan or other inputs",
-            code="idempotency_conflict",
-            what_to_do="use another key",
-            details={"task": result.task},
-        )
+        raise key_taken(request.key, result)
     if not result.new:
         return Submitted(task=result.task, snapshot=None)
     kit.feed.publish(result.events)
-    snapshot = _queued(new, created, request.owner)
+    snapshot = queued(new)
     if begun is None or result.committed is None:
-        return Submitted(task=new.id, snapshot=snapshot, queued=_queued(new, created, request.owner))
+        return Submitted(task=new.id, snapshot=snapshot, queued=queued(new))
     held = begun[0]
     intents = granted(held, result.committed, new.at)
     return Submitted(task=new.id, snapshot=snapshot, begun=Begun(held=held, intents=intents))
 
 
-def _queued(new: NewTask, created: TaskCreated, owner: str) -> TaskState:
-    recorded = Recorded(task=new.id, seq=Seq(1), at=new.at, generation=1, actor=new.actor, step=None, body=created)
-    return fold(None, owner, recorded)
+async def create(new: NewTask, kit: Kit) -> Submitted | None:
+    """A task that is made of another one: it is claimed like any other. None if its commands do not stand."""
+    created = new.created.body
+    assert isinstance(created, TaskCreated)
+    if created.inputs.by_reference and created.inputs.raw is not None:
+        await kit.store.put_payloads([(created.inputs.digest, created.inputs.raw)])
+    (result,) = await kit.store.create_tasks((new,))
+    if isinstance(result, KeyTaken):
+        raise key_taken(new.key, result)
+    if isinstance(result, Stale):
+        return None
+    kit.feed.publish(result.events)
+    return Submitted(task=result.task, snapshot=None)
 
 
-def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
+def key_taken(key: str | None, by: KeyTaken) -> Conflict:
+    """The refusal of a key that means another task."""
+    return Conflict(
+        f"the key '{key}' belongs to task {by.task} of another plan or other inputs",
+        code="idempotency_conflict",
+        what_to_do="use another key",
+        details={"task": by.task},
+    )
+
+
+def queued(new: NewTask) -> TaskState:
+    """The state of a task that was created a moment ago."""
+    body = new.created.body
+    recorded = Recorded(task=new.id, seq=Seq(1), at=new.at, generation=1, actor=new.actor, step=None, body=body)
+    return fold(None, new.owner, recorded)
+
+
+def new_task(request: Request, kit: Kit, id: TaskId | None = None) -> tuple[NewTask, TaskCreated]:
+    """The task that stands for a request, on its way into the store."""
+    if request.key is not None and not KEY.fullmatch(request.key):
+        raise Validation(
+            f"'{request.key}' is no task key", what_to_do="use 1 to 128 letters, digits, '.', '_', '-'; not t_… or mt_…"
+        )
     plan = request.plan
     at = kit.clock.now()
-    task = TaskId(kit.entropy.new_id("t"))
+    task = id or TaskId(kit.entropy.new_id("t"))
     inputs = kit.codec.seal(request.inputs)
     title = request.title or plan.title or plan.name
     if request.title is None and "${" in title:
@@ -147,6 +172,7 @@ def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
         priority=request.priority,
         workspace=request.workspace,
         pause_after=request.pause_after,
+        parent=request.parent,
     )
     new = NewTask(
         id=task,
@@ -163,3 +189,9 @@ def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
         created=Draft(body=created),
     )
     return new, created
+
+
+def with_defaults(plan: PlanSpec, inputs: JsonObject) -> JsonObject:
+    """Inputs with the plan's defaults filled in, so that what is recorded is what is used."""
+    defaults = {spec.name: spec.schema["default"] for spec in plan.inputs if not spec.required}
+    return {**defaults, **inputs}

@@ -2,22 +2,22 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-from everstep.domain.ahead import ahead
-from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.commands import Reply
-from everstep.domain.errors import NotFound, PlanError, Validation
+from everstep.domain.errors import NotFound, Validation
 from everstep.domain.events import Who
 from everstep.domain.ids import Digest, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
-from everstep.domain.problem import Problem, worst
+from everstep.domain.problem import Problem
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine import control
+from everstep.engine.accept import Facts, accept_inputs, accept_plan, check_plan
 from everstep.engine.catalog import Entry
 from everstep.engine.runtime import Gate, Runtime
-from everstep.engine.submit import Request, submit
+from everstep.engine.submit import Request, submit, with_defaults
+from everstep.facade.rework import Rework
 from everstep.ports.sink import Listener
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
 
@@ -40,14 +40,12 @@ class Wish:
     pause_after: str | None = None
 
 
-class Desk:
+class Desk(Rework):
     """The operations of one engine."""
 
     def __init__(self, runtime: Runtime, workspace: str) -> None:
-        self._runtime = runtime
-        self._kit = runtime.kit
+        super().__init__(runtime)
         self._workspace = workspace
-        self._facts = {entry.spec.name: facts_of(entry) for entry in runtime.kit.catalog.entries()}
         self._sound: set[tuple[Digest, bool]] = set()
 
     # Plans and tools
@@ -63,17 +61,17 @@ class Desk:
         return self._kit.catalog.entries()
 
     @property
-    def facts(self) -> Mapping[str, ToolFacts]:
+    def facts(self) -> Facts:
         """What the plan check knows of the tools."""
-        return self._facts
+        return self._kit.catalog.facts
+
+    def check(self, plan: PlanSpec, *, trusted: bool = True) -> tuple[Problem, ...]:
+        """Every problem of a plan with this engine's tools."""
+        return check_plan(plan, self._kit, trusted=trusted)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Hear how far running calls have come; returns how to stop."""
         return self._kit.sink.listen(listener)
-
-    def check(self, plan: PlanSpec, *, trusted: bool = True) -> tuple[Problem, ...]:
-        """Every problem of a plan with this engine's tools."""
-        return problems(plan, self._facts, self._kit.codec.validator, trusted=trusted)
 
     # Tasks
 
@@ -107,16 +105,9 @@ class Desk:
 
     def _accept(self, wish: Wish) -> None:
         if (wish.digest, wish.trusted) not in self._sound:
-            found = self.check(wish.plan, trusted=wish.trusted)
-            if worst(found):
-                raise PlanError(f"the plan '{wish.plan.name}' has problems", found)
-            if unheard := ahead(wish.plan):
-                first = unheard[0]
-                raise PlanError(f"{first.path}: {first.message}", unheard, what_to_do=first.hint)
+            accept_plan(wish.plan, self._kit, trusted=wish.trusted)
             self._sound.add((wish.digest, wish.trusted))
-        refused = input_problems(wish.plan, wish.inputs, self._kit.codec.validator)
-        if refused:
-            raise PlanError(f"the inputs do not fit '{wish.plan.name}'", refused, code="inputs_invalid")
+        accept_inputs(wish.plan, wish.inputs, self._kit)
         if wish.pause_after is not None and all(wish.pause_after != step.id for step in wish.plan.steps):
             raise Validation(f"the plan has no step '{wish.pause_after}'")
         if not 0 <= wish.priority <= PRIORITY_MAX:
@@ -230,28 +221,5 @@ class Desk:
         """The store's figures."""
         return await self._kit.store.info()
 
-    def _told(self, state: TaskState) -> TaskState:
-        self._runtime.loop.nudge(state.id)
-        return state
-
 
 PRIORITY_MAX = 3
-
-
-def facts_of(entry: Entry) -> ToolFacts:
-    """A tool as the plan check sees it."""
-    spec = entry.spec
-    return ToolFacts(
-        name=spec.name,
-        input_schema=spec.input_schema,
-        output_schema=spec.output_schema,
-        effect=spec.effect,
-        probeable=spec.probeable,
-        validate=entry.check_input,
-    )
-
-
-def with_defaults(plan: PlanSpec, inputs: JsonObject) -> JsonObject:
-    """Inputs with the plan's defaults filled in, so that what is recorded is what is used."""
-    defaults = {spec.name: spec.schema["default"] for spec in plan.inputs if not spec.required}
-    return {**defaults, **inputs}

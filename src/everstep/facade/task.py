@@ -5,13 +5,13 @@ from types import MappingProxyType
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EngineClosed
-from everstep.domain.events import TaskCancelled, TaskCompleted, TaskFailed, Who
+from everstep.domain.events import TaskCancelled, TaskCompleted, TaskFailed
 from everstep.domain.ids import PauseId, Seq, StepPath, TaskId
 from everstep.domain.progress import Progress, progress_of
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
-from everstep.facade.desk import Desk
+from everstep.facade.rework_task import ReworkedTask
 from everstep.facade.views import Event, Pause, Result, event_of
 from everstep.ports.store import Journaled
 from everstep.wire.event import decode
@@ -21,13 +21,8 @@ ENDS = frozenset({TaskCompleted.TYPE, TaskFailed.TYPE, TaskCancelled.TYPE})
 PAUSED = "task.paused"
 
 
-class Task:
+class Task(ReworkedTask):
     """A handle on one task. Its properties are as of the last look; `refresh()` looks again."""
-
-    def __init__(self, desk: Desk, who: Who, state: TaskState) -> None:
-        self._desk = desk
-        self._who = who
-        self._state = state
 
     @property
     def id(self) -> str:
@@ -43,6 +38,11 @@ class Task:
     def status(self) -> str:
         """Where it stands."""
         return self._state.status.value
+
+    @property
+    def revision(self) -> int:
+        """Which revision of its plan it follows."""
+        return self._state.revision
 
     @property
     def outcome(self) -> str | None:
@@ -88,13 +88,14 @@ class Task:
         return self
 
     async def events(self, after: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
-        """The journal, then live: dense, in order; ends after the terminal event."""
+        """The journal, then live: dense, in order; ends after the terminal event of the newest generation."""
         if follow:
             await self.refresh()
             follow = not self._state.terminal
+        head = self._state.seq
         async for journaled in self._desk.events(self._state.id, Seq(after), follow=follow):
             yield event_of(journaled)
-            if journaled.type in ENDS:
+            if follow and journaled.type in ENDS and journaled.seq > head:
                 return
 
     async def result(self, *, on_pause: str = "wait") -> Result:

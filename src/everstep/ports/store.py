@@ -207,7 +207,7 @@ class Info:
     details: JsonObject
 
 
-Creation: TypeAlias = Created | KeyTaken
+Creation: TypeAlias = Created | KeyTaken | Stale
 Commit: TypeAlias = Committed | Stale
 
 
@@ -222,7 +222,7 @@ class Store(Protocol):
 
     # Tasks
     async def create_tasks(self, tasks: Sequence[NewTask]) -> Sequence[Creation]:
-        """Task and first event in one transaction; same owner and key, same task."""
+        """Task and first event in one transaction; same owner and key, same task. Its commands stand or all fall."""
 
     async def load_tasks(self, ids: Sequence[TaskId]) -> Sequence[TaskState | None]:
         """States as the fold of their journals; None for an unknown id."""
@@ -254,7 +254,7 @@ class Store(Protocol):
 
     # Commits
     async def commit_steps(self, commits: Sequence[StepCommit]) -> Sequence[Commit]:
-        """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
+        """Outcomes, next intents and tasks that steps make, guarded by (epoch, worker, last_seq)."""
 
     async def commit_commands(self, commands: Sequence[Command]) -> Sequence[Commit]:
         """Commands and answers, guarded by (status, generation, open pause)."""

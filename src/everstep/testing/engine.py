@@ -153,6 +153,11 @@ class TestEngine:
         assert self._desk is not None
         return self._desk
 
+    @property
+    def who(self) -> Who:
+        """On whose behalf tests act."""
+        return self._who
+
     async def start(self, plan: Plan | str | Path, inputs: JsonObject | None = None, *, key: str | None = None) -> Task:
         """A new task."""
         loaded = as_plan(plan)

@@ -138,6 +138,12 @@ class Pen:
                 return task.TaskCompleted.of(body)
             case e.TaskFailed():
                 return task.TaskFailed.of(body, path)
+            case e.TaskReopened():
+                return task.TaskReopened.of(body)
+            case e.TaskUpdated():
+                return task.TaskUpdated.of(body)
+            case e.PlanRevised():
+                return task.PlanRevised.of(body)
             case e.StepStarted():
                 return step.StepStarted.of(body)
             case e.StepWaiting():
@@ -284,6 +290,9 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.TaskCancelled.TYPE: _spelled(task.TaskCancelled),
     e.TaskCompleted.TYPE: _spelled(task.TaskCompleted),
     e.TaskFailed.TYPE: _spelled(task.TaskFailed),
+    e.TaskReopened.TYPE: _spelled(task.TaskReopened),
+    e.TaskUpdated.TYPE: _spelled(task.TaskUpdated),
+    e.PlanRevised.TYPE: _spelled(task.PlanRevised),
     e.StepStarted.TYPE: _spelled(step.StepStarted),
     e.StepWaiting.TYPE: _spelled(step.StepWaiting),
     e.AttemptFailed.TYPE: _ended(e.AttemptFailed),

@@ -3,6 +3,8 @@
 The order of the fields is their order on the wire. What this version does not know is null.
 """
 
+from typing import Any
+
 from msgspec import Raw, Struct, field
 
 from everstep.domain import events as e
@@ -10,6 +12,7 @@ from everstep.domain.ids import Digest, Epoch, PauseId, StepPath, WorkerId
 from everstep.domain.pauses import PauseType
 from everstep.domain.plan import PlanSpec
 from everstep.domain.states import TaskStatus
+from everstep.wire.change import ChangeData
 from everstep.wire.failure import Error, IssueData, read_error, read_issues, write_error, write_issues
 from everstep.wire.payload import Payload, read, write
 from everstep.wire.times import maybe_instant, maybe_text
@@ -32,7 +35,7 @@ class TaskCreated(Struct, kw_only=True):
     continue_by: None = None
     unannounced: None = None
     workspace: str
-    parent: None = None
+    parent: e.Link | None = None
 
     @classmethod
     def of(cls, body: e.TaskCreated, plan: Raw) -> "TaskCreated":
@@ -47,6 +50,7 @@ class TaskCreated(Struct, kw_only=True):
             priority=body.priority,
             pause_after=body.pause_after,
             workspace=body.workspace,
+            parent=body.parent,
         )
 
     def body(self, plan: PlanSpec) -> e.TaskCreated:
@@ -61,6 +65,7 @@ class TaskCreated(Struct, kw_only=True):
             priority=self.priority,
             workspace=self.workspace,
             pause_after=self.pause_after,
+            parent=self.parent,
         )
 
 
@@ -177,4 +182,60 @@ class TaskFailed(Struct):
             duration_s=self.duration_s,
             work_s=self.work_s,
             issues=read_issues(self.issues),
+        )
+
+
+class TaskReopened(Struct):
+    generation: int
+    from_step: StepPath
+    kept: tuple[StepPath, ...]
+    superseded: tuple[StepPath, ...]
+    arguments: dict[str, dict[str, Any]]  # any JSON: msgspec has no recursive type for it
+    note: str | None
+
+    @classmethod
+    def of(cls, body: e.TaskReopened) -> "TaskReopened":
+        return cls(body.generation, body.from_step, body.kept, body.superseded, body.arguments, body.note)
+
+    def body(self) -> e.TaskReopened:
+        return e.TaskReopened(
+            generation=self.generation,
+            from_step=self.from_step,
+            kept=self.kept,
+            superseded=self.superseded,
+            arguments=self.arguments,
+            note=self.note,
+        )
+
+
+class TaskUpdated(Struct):
+    changes: dict[str, Any]  # any JSON: msgspec has no recursive type for it
+
+    @classmethod
+    def of(cls, body: e.TaskUpdated) -> "TaskUpdated":
+        return cls(body.changes)
+
+    def body(self) -> e.TaskUpdated:
+        return e.TaskUpdated(changes=self.changes)
+
+
+class PlanRevised(Struct):
+    revision: int
+    digest: Digest
+    base_digest: Digest
+    diff: tuple[ChangeData, ...]
+    note: str | None
+
+    @classmethod
+    def of(cls, body: e.PlanRevised) -> "PlanRevised":
+        diff = tuple(ChangeData.of(change) for change in body.diff)
+        return cls(body.revision, body.digest, body.base_digest, diff, body.note)
+
+    def body(self) -> e.PlanRevised:
+        return e.PlanRevised(
+            revision=self.revision,
+            digest=self.digest,
+            base_digest=self.base_digest,
+            diff=tuple(change.body() for change in self.diff),
+            note=self.note,
         )

@@ -1,64 +1,22 @@
 """A store in dictionaries: the same semantics, and nothing is left when the process ends. For tests and trials."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from everstep.adapters.stores import journal
-from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, Stamp
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn
+from everstep.adapters.stores.kept import Kept, fits, plan_payload
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
-from everstep.domain.events import Actor, TaskCreated
 from everstep.domain.fold import fold
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.states import CLAIMABLE, TaskStatus
 from everstep.domain.values import JsonValue
 from everstep.ports import store as port
-from everstep.wire.event import decode, long_plan
+from everstep.wire.event import decode
 from everstep.wire.values import loads_strict
-
-
-@dataclass(slots=True, kw_only=True)
-class Kept:
-    """One task."""
-
-    new: t.NewTask
-    row: t.TaskRow
-    num: int
-    epoch: i.Epoch = i.Epoch(0)
-    worker: i.WorkerId | None = None
-    updated_at: i.Instant
-    events: list[port.Journaled] = field(default_factory=list)
-
-    @property
-    def last_seq(self) -> i.Seq:
-        return i.Seq(len(self.events))
-
-    def stale(self) -> port.Stale:
-        return port.Stale(status=self.row.status, epoch=self.epoch, worker=self.worker, last_seq=self.last_seq)
-
-    def stamp(self, at: i.Instant, generation: int, actor: Actor) -> Stamp:
-        return Stamp(task=self.new.id, last_seq=self.last_seq, generation=generation, at=at, actor=actor)
-
-    def summary(self) -> port.TaskSummary:
-        new = self.new
-        return port.TaskSummary(
-            id=new.id,
-            owner=new.owner,
-            key=new.key,
-            title=new.title,
-            plan_name=new.plan_name,
-            plan_digest=new.plan_digest,
-            priority=new.priority,
-            created_at=new.at,
-            updated_at=self.updated_at,
-            epoch=self.epoch,
-            worker=self.worker,
-            seq=self.last_seq,
-            steps=new.steps,
-            row=self.row,
-        )
 
 
 class MemoryStore:
@@ -99,14 +57,20 @@ class MemoryStore:
             if known.new.id == new.id:
                 raise Conflict(f"the id {new.id} is taken")
             return port.KeyTaken(task=known.new.id)
-        assert isinstance(new.created.body, TaskCreated)
-        plan = long_plan(new.created.body)
+        for command in new.commands:
+            other = self._tasks.get(command.task)
+            if command.task != new.id and (other is None or not self._stands(other, command)):
+                return journal.NO_TASK if other is None else other.stale()
+        plan = plan_payload(new)
         if plan is not None:
             self._payloads.update([plan])
         kept = Kept(new=new, row=journal.QUEUED, num=len(self._tasks) + 1, updated_at=new.at)
         events = journal.commit_drafts(kept.stamp(new.at, 1, new.actor), (new.created,)).events
         kept.events.extend(events)
         self._tasks[new.id] = kept
+        for told in [self._command(command) for command in new.commands]:
+            assert isinstance(told, port.Committed)
+            events = (*events, *told.events)
         if new.first is None:
             return port.Created(task=new.id, new=True, events=events)
         claimed = self._lease(kept, port.Claim(worker=new.first.lease.worker, at=new.first.at, limit=1))
@@ -134,7 +98,7 @@ class MemoryStore:
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:
         newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
-        found = [kept for kept in newest if _fits(kept, which)]
+        found = [kept for kept in newest if fits(kept, which)]
         if which.cursor is not None:
             nums = [str(kept.num) for kept in found]
             if which.cursor not in nums:
@@ -264,7 +228,9 @@ class MemoryStore:
         self._follow(kept, journal.pause_changes(commit.drafts, commit.at))
         if commit.release:
             kept.worker = None
-        return answer
+        born = [self._create(child) for child in commit.children]
+        events = [event for one in born if isinstance(one, port.Created) for event in one.events]
+        return replace(answer, events=(*answer.events, *events)) if events else answer
 
     async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:
         self._opened()
@@ -295,6 +261,8 @@ class MemoryStore:
                 recoveries=0 if added["outcomes"] else kept.row.recoveries,
             )
         self._write(kept, row, command.at, answer)
+        if command.steps is not None:
+            kept.new = replace(kept.new, steps=command.steps)
         self._follow(kept, journal.pause_changes(command.drafts, command.at))
         return answer
 
@@ -381,17 +349,3 @@ class MemoryStore:
         if self._me is None:
             raise EngineClosed("the store is not open")
         return self._me
-
-
-def _fits(kept: Kept, which: port.TaskFilter) -> bool:
-    new = kept.new
-    text = (which.text or "").lower()
-    return (
-        which.owner in (None, new.owner)
-        and (which.statuses is None or kept.row.status in which.statuses)
-        and which.plan_name in (None, new.plan_name)
-        and which.plan_digest in (None, new.plan_digest)
-        and which.inputs_digest in (None, new.inputs_digest)
-        and (which.since is None or new.at >= which.since)
-        and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
-    )

@@ -5,6 +5,7 @@ A unit never begins or ends a transaction, and never learns whether it has compa
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -42,7 +43,7 @@ class Unit(Protocol):
 class StepUnit:
     """A holder's commit. Everything that can be made before the writer's turn is made here."""
 
-    __slots__ = ("answer", "commit", "lines", "pauses", "size_bytes", "steady", "task")
+    __slots__ = ("answer", "children", "commit", "lines", "pauses", "size_bytes", "steady", "task")
 
     def __init__(self, commit: StepCommit) -> None:
         journal.check_row(commit.row)
@@ -57,11 +58,16 @@ class StepUnit:
         self.size_bytes = 0
         for line in self.lines:
             self.size_bytes += len(line[4])
+        self.children = [CreateUnit(child) for child in commit.children]
+        if self.children:
+            born = [event for child in self.children for event in child.events]
+            self.answer = replace(self.answer, events=(*self.answer.events, *born))
 
     @property
     def areas(self) -> tuple[str, ...]:
         """Outcomes and intents share a commit; both names are struck."""
-        return (*(("outcome",) if self.commit.drafts else ()), *(("intent",) if self.commit.proposals else ()))
+        born = ("create",) if self.children else ()
+        return (*born, *(("outcome",) if self.commit.drafts else ()), *(("intent",) if self.commit.proposals else ()))
 
     def stands(self, guard: Guard) -> bool:
         """Epoch, holder and journal are as the holder believes."""
@@ -95,6 +101,8 @@ class StepUnit:
             raise Mismatch(self.task)
         desk.change_pauses(guard.num, self.task, self.pauses)
         desk.guards.put(self.task, self.after(guard))
+        for child in self.children:
+            child.apply(desk)
         return self.answer
 
 
@@ -118,6 +126,8 @@ class CreateUnit:
         self.plan = long_plan(task.created.body)
         """To be kept before this unit is written, if it is too long for its event."""
         self.areas: tuple[str, ...] = ("create",) if self.begun is None else ("claim", "create", "intent")
+        if task.commands:
+            self.areas = ("command", *self.areas)
 
     def apply(self, desk: Desk) -> Creation:
         task = self.task
@@ -129,6 +139,10 @@ class CreateUnit:
             if known == task.id:
                 raise Conflict(f"the id {task.id} is taken")
             return KeyTaken(task=known)
+        for command in task.commands:
+            guard = desk.guard(command.task)
+            if command.task != task.id and (guard is None or not stands(desk, guard, command)):
+                return stale(guard)
         values |= {
             "plan_name": task.plan_name,
             "plan_digest": task.plan_digest,
@@ -141,6 +155,10 @@ class CreateUnit:
         desk.change("insert_task", values)
         num = desk.connection.last_insert_rowid()
         desk.append(num, task.at, (task.created,), self.events)
+        told = [CommandUnit(command=command).apply(desk) for command in task.commands]
+        if told:
+            events = [event for one in told if isinstance(one, Committed) for event in one.events]
+            return replace(self.answer, events=(*self.answer.events, *events))
         if self.begun is not None:
             self.begun.apply(desk, Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1)))
         return self.answer
@@ -243,7 +261,7 @@ class CommandUnit:
         command, row = self.command, self.command.row
         journal.check_row(row)
         guard = desk.guard(command.task)
-        if guard is None or not self._stands(desk, guard):
+        if guard is None or not stands(desk, guard, command):
             return stale(guard)
         stamp = Stamp(
             task=command.task,
@@ -271,18 +289,21 @@ class CommandUnit:
             values |= journal.figures_added(command.drafts)
         if desk.change("command_free_task" if guard.worker is None else "command_held_task", values) != 1:
             raise Mismatch(command.task)
+        if command.steps is not None:
+            desk.change("revise_task", (command.steps, guard.num))
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
         after = guard._replace(status=row.status, generation=row.generation, last_seq=answer.last_seq, steady=None)
         desk.guards.put(command.task, after)
         return answer
 
-    def _stands(self, desk: Desk, guard: Guard) -> bool:
-        command = self.command
-        if guard.status is not command.status or guard.generation != command.generation:
-            return False
-        if guard.worker is None and command.last_seq not in (None, guard.last_seq):
-            return False
-        return command.pause is None or any(desk.rows("is_pause_open", (command.pause, guard.num)))
+
+def stands(desk: Desk, guard: Guard, command: Command) -> bool:
+    """Whether the task is as the command believes."""
+    if guard.status is not command.status or guard.generation != command.generation:
+        return False
+    if guard.worker is None and command.last_seq not in (None, guard.last_seq):
+        return False
+    return command.pause is None or any(desk.rows("is_pause_open", (command.pause, guard.num)))
 
 
 @record

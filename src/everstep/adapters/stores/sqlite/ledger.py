@@ -144,7 +144,7 @@ class Ledger:
         others: list[int] = []
         find, put = self._guards.find, self._guards.put
         for place, unit in enumerate(units):
-            if not isinstance(unit, StepUnit):
+            if not isinstance(unit, StepUnit) or unit.children:
                 others.append(place)
                 continue
             guard = find(unit.task) or desk.guard(unit.task)

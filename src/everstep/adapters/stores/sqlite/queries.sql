@@ -63,6 +63,10 @@ SET status = :status, generation = :generation, ended_at = :ended_at, outcome = 
     last_seq = :last_seq, updated_at = :at, recoveries = :recoveries, done = :done, due_at = :due_at
 WHERE num = :num AND last_seq = :old_last_seq AND worker IS NULL;
 
+-- name: revise_task
+-- The plan of a task was changed: it has another number of steps.
+UPDATE tasks SET steps = ? WHERE num = ?;
+
 -- name: claim_candidates
 -- Claimable tasks by priority and age, straight from the partial index.
 SELECT num, id, status, generation, epoch, last_seq, recoveries FROM tasks

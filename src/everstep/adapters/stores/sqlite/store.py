@@ -123,7 +123,11 @@ class SqliteStore:
 
     async def commit_steps(self, commits: Sequence[t.StepCommit]) -> Sequence[port.Commit]:
         """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
-        answers = await self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])
+        units = [apply.StepUnit(commit) for commit in commits]
+        for unit in units:
+            if unit.children:
+                await self.put_payloads([child.plan for child in unit.children if child.plan is not None])
+        answers = await self._hold.writes.submit(units)
         return cast("Sequence[port.Commit]", answers)
 
     async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:

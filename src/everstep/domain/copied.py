@@ -1,0 +1,63 @@
+"""Outcomes of one task as the first events of another."""
+
+from collections.abc import Mapping
+
+from everstep.domain import events as e
+from everstep.domain.fold import apply
+from everstep.domain.reopen import Again, items_of
+from everstep.domain.states import StepStatus
+from everstep.domain.task import Command, NewTask, StepState, TaskState, row_of
+from everstep.domain.values import JsonObject
+
+
+def copied(state: TaskState, again: Again, arguments: Mapping[str, JsonObject]) -> tuple[e.Draft, ...]:
+    """What a fork begins with: outcomes that are kept, and other arguments for what is done anew."""
+    drafts = [_outcome(state.steps[path]) for path in again.kept]
+    for path in again.partly:
+        started = e.StepStarted(title=state.specs[path].title or path, items=state.steps[path].items)
+        standing = [item for item in items_of(state, path) if item.status is StepStatus.COMPLETED]
+        drafts += [e.Draft(body=started, step=path), *(_outcome(item) for item in standing)]
+    if arguments:
+        given = e.TaskUpdated(changes={"arguments": {name: dict(value) for name, value in arguments.items()}})
+        drafts.insert(0, e.Draft(body=given))
+    return tuple(drafts)
+
+
+def _outcome(step: StepState) -> e.Draft:
+    duration_s = 0.0 if step.ended_at is None or step.started_at is None else (step.ended_at - step.started_at) / 1000
+    match step.status:
+        case StepStatus.COMPLETED:
+            assert step.output is not None
+            done = e.StepCompleted(
+                attempt=None,
+                output=step.output,
+                summary=None,
+                via="copied",
+                tool_used=step.tool_used,
+                duration_s=duration_s,
+            )
+            return e.Draft(body=done, step=step.path)
+        case StepStatus.FAILED:
+            assert step.error is not None
+            return e.Draft(body=e.StepFailed(attempt=None, error=step.error, duration_s=duration_s), step=step.path)
+        case _:
+            assert step.skip_reason is not None
+            skipped = e.StepSkipped(reason=step.skip_reason, upstream=step.upstream)
+            return e.Draft(body=skipped, step=step.path)
+
+
+def beginning(state: TaskState, new: NewTask, drafts: tuple[e.Draft, ...]) -> Command:
+    """These events as one command on a task that is being made; `state` is that task, just created."""
+    status = state.status
+    for draft in drafts:
+        apply(state, draft.body, draft.step, new.at)
+    return Command(
+        task=new.id,
+        status=status,
+        generation=1,
+        pause=None,
+        actor=new.actor,
+        at=new.at,
+        drafts=drafts,
+        row=row_of(state),
+    )

@@ -1,0 +1,119 @@
+"""The part of `fold` about plans: how a task begins with one, gets another revision, or starts over with it."""
+
+from everstep.domain import events as e
+from everstep.domain.changes import changed
+from everstep.domain.ids import Instant, StepPath, TaskId, item_path
+from everstep.domain.states import StepStatus, TaskStatus
+from everstep.domain.task import StepState, TaskState
+
+
+def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
+    """A task as it is accepted."""
+    state = TaskState(
+        id=event.task,
+        owner=owner,
+        plan=body.plan,
+        plan_digest=body.plan_digest,
+        trusted=body.trusted,
+        key=body.key,
+        title=body.title,
+        inputs=body.inputs,
+        labels=body.labels,
+        priority=body.priority,
+        workspace=body.workspace,
+        pause_after=body.pause_after,
+        parent=body.parent,
+        created_at=event.at,
+        created_by=event.actor,
+        updated_at=event.at,
+    )
+    for spec in (*body.plan.steps, *body.plan.finally_steps):
+        state.specs[spec.id] = spec
+        path = StepPath(spec.id)
+        state.steps[path] = StepState(path=path)
+    return state
+
+
+def task_reopened(state: TaskState, body: e.TaskReopened, _step: StepPath | None, _at: Instant) -> None:
+    """A new generation: outcomes that are superseded are gone, the others stand. Attempts and tries count on."""
+    state.status = TaskStatus.QUEUED
+    state.generation = body.generation
+    state.recoveries = 0
+    state.ended_at = state.cancelled_at = None
+    state.outcome = state.outputs = state.error = state.failing = None
+    state.issues = ()
+    state.pause_after = None
+    state.ended_first = 0
+    kept = frozenset(body.kept)
+    for path in body.superseded:
+        _supersede(state, path, items_stand=path in kept)
+    for name, given in body.arguments.items():
+        step = state.steps[StepPath(name)]
+        step.arguments = {**(step.arguments or {}), **given}
+    of_the_plan = [state.steps[StepPath(name)] for name in state.specs]
+    state.done = sum(step.ended for step in of_the_plan)
+    state.under_way = 0
+
+
+def _supersede(state: TaskState, path: StepPath, *, items_stand: bool) -> None:
+    """A step as if it had never begun; with `items_stand` the items that completed keep their outcome."""
+    old = state.steps[path]
+    new = state.steps[path] = StepState(
+        path=path, attempts=old.attempts, tries=old.tries + bool(old.attempts), arguments=old.arguments
+    )
+    for index in range(old.items_next):
+        item = state.steps.get(item_path(path, index))
+        if item is None or (items_stand and item.status is StepStatus.COMPLETED):
+            continue
+        state.past[item.path] = (item.attempts, item.tries + bool(item.attempts))
+        del state.steps[item.path]
+    if items_stand:
+        new.items = old.items
+        new.items_ended = sum(item_path(path, index) in state.steps for index in range(old.items_next))
+        new.items_next = first_gap(state, path, 0)
+
+
+def first_gap(state: TaskState, step: str, index: int) -> int:
+    """The next item, from `index` on, that has no state yet."""
+    while item_path(step, index) in state.steps:
+        index += 1
+    return index
+
+
+def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, _at: Instant) -> None:
+    """The remaining steps as they are now; what has begun keeps its state."""
+    state.plan = changed(state.plan, body.diff)
+    state.plan_digest = body.digest
+    state.revision = body.revision
+    state.ended_first = 0
+    state.specs = {spec.id: spec for spec in (*state.plan.steps, *state.plan.finally_steps)}
+    for change in body.diff:
+        path = StepPath(change.id)
+        if change.op == "append":
+            state.steps[path] = StepState(path=path)
+        elif change.step is not None:
+            step = state.steps[path]
+            step.arguments = None
+            if step.attempts:
+                step.tries += 1
+                step.retries = 0
+
+
+def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, _at: Instant) -> None:
+    """Of what may change two things have a meaning here: arguments of steps, and outcomes another task takes back."""
+    arguments, undone = body.changes.get("arguments"), body.changes.get("undone")
+    if isinstance(arguments, dict):
+        for name, given in arguments.items():
+            assert isinstance(given, dict)
+            state.steps[StepPath(name)].arguments = given
+    if isinstance(undone, dict):
+        task, steps = undone.get("by"), undone.get("steps")
+        assert isinstance(task, str) and isinstance(steps, dict)
+        for path, taken_by in steps.items():
+            state.steps[StepPath(path)].undone_by = (TaskId(task), StepPath(str(taken_by)))
+
+
+def carried_over(state: TaskState, item: StepState, step: StepState) -> None:
+    """An item of a new generation goes on counting where the last one stopped; the next one is the next gap."""
+    item.attempts, item.tries = state.past.get(item.path, (0, 0))
+    step.items_next = first_gap(state, step.path, step.items_next)

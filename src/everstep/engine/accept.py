@@ -1,0 +1,46 @@
+"""Whether a plan and its inputs may become a task here: every problem at once, or none."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
+
+from everstep.domain.ahead import ahead
+from everstep.domain.check import ToolFacts, input_problems, problems
+from everstep.domain.errors import PlanError
+from everstep.domain.plan import PlanSpec
+from everstep.domain.problem import Problem, worst
+from everstep.domain.values import JsonObject
+from everstep.engine.kit import Kit
+
+Facts: TypeAlias = Mapping[str, ToolFacts]
+"""What the plan check knows of the tools."""
+
+
+def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...]:
+    """Every problem of a plan with this engine's tools."""
+    return problems(plan, kit.catalog.facts, kit.codec.validator, trusted=trusted)
+
+
+def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, also: Sequence[Problem] = ()) -> None:
+    """Raises PlanError; a key that nobody would honour is refused too."""
+    found = (*check_plan(plan, kit, trusted=trusted), *also)
+    if worst(found):
+        raise PlanError(f"the plan '{plan.name}' has problems", found)
+    if unheard := ahead(plan):
+        first = unheard[0]
+        raise PlanError(f"{first.path}: {first.message}", unheard, what_to_do=first.hint)
+
+
+def strangers_problems(plan: PlanSpec, changed: Collection[str], kit: Kit) -> Sequence[Problem]:
+    """What a trusted plan may say, but not in steps that somebody wrote whose plans are not trusted."""
+    lines = {"steps": plan.steps, "finally": plan.finally_steps}
+    places = tuple(f"/{at}/{n}/" for at, line in lines.items() for n, step in enumerate(line) if step.id in changed)
+    usual = check_plan(plan, kit, trusted=True)
+    strict = check_plan(plan, kit, trusted=False)
+    return [one for one in strict if one not in usual and one.path.startswith(places)]
+
+
+def accept_inputs(plan: PlanSpec, inputs: JsonObject, kit: Kit) -> None:
+    """Raises PlanError for inputs that do not fit."""
+    refused = input_problems(plan, inputs, kit.codec.validator)
+    if refused:
+        raise PlanError(f"the inputs do not fit '{plan.name}'", refused, code="inputs_invalid")

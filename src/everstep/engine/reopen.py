@@ -1,0 +1,95 @@
+"""Retry: the same task again from a step, as a new generation. What is kept stands, and is never called again."""
+
+from collections.abc import Mapping
+
+from everstep.domain import events as e
+from everstep.domain.commands import Drafts, illegal
+from everstep.domain.errors import Conflict, Validation
+from everstep.domain.ids import TaskId
+from everstep.domain.record import record
+from everstep.domain.reopen import (
+    RETRIABLE,
+    Again,
+    Known,
+    back_to,
+    first_failed,
+    named_step,
+    require_again,
+    require_confirmed,
+)
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject
+from everstep.engine.control import command, load
+from everstep.engine.kit import Kit
+from everstep.engine.undone import known_of, marks
+
+
+@record
+class Retry:
+    """What somebody asks for."""
+
+    from_step: str | None = None
+    arguments: Mapping[str, JsonObject]
+    note: str | None = None
+    confirm_effects: bool = False
+
+
+async def plan_retry(task: TaskId, who: e.Who, wish: Retry, kit: Kit) -> Again:
+    """What a retry would keep, do anew and repeat; nothing is changed."""
+    state = await load(task, who, kit)
+    return _again(state, wish, await known_of(state, kit), kit)
+
+
+async def retry(task: TaskId, who: e.Who, wish: Retry, kit: Kit) -> TaskState:
+    """Open a new generation."""
+    seen = await load(task, who, kit)
+    known = await known_of(seen, kit)
+
+    def decide(state: TaskState) -> tuple[Drafts, None]:
+        if marks(state) != marks(seen):
+            raise Conflict("somebody takes outcomes of it back at this moment", what_to_do="look again, then decide")
+        again = _again(state, wish, known, kit)
+        require_confirmed(again, confirmed=wish.confirm_effects)
+        body = e.TaskReopened(
+            generation=state.generation + 1,
+            from_step=again.from_step,
+            kept=(*again.kept, *again.partly),
+            superseded=again.superseded,
+            arguments=dict(wish.arguments),
+            note=wish.note,
+        )
+        return (e.Draft(body=body),), None
+
+    kit.fault("reopen.decide.before")
+    return await command(task, who, kit, decide)
+
+
+def _again(state: TaskState, wish: Retry, known: Known, kit: Kit) -> Again:
+    if state.status not in RETRIABLE:
+        raise illegal(state, "retry")
+    if state.parent is not None and state.parent.link == "undo_of":
+        raise Conflict(
+            "an undo is not retried: a compensation must not be made twice",
+            what_to_do=f"take back what is left: everstep undo {state.parent.task}",
+        )
+    from_step = first_failed(state) if wish.from_step is None else named_step(state, wish.from_step)
+    check_arguments(state, wish.arguments, kit)
+    again = back_to(state, kit.graph(state), from_step, wish.arguments.keys(), known=known)
+    require_again(again, wish.arguments)
+    return again
+
+
+def check_arguments(state: TaskState, arguments: Mapping[str, JsonObject], kit: Kit) -> None:
+    """Other arguments must be ones that the tool takes; all that are wrong are named."""
+    wrong = []
+    for name, given in arguments.items():
+        spec = state.specs[named_step(state, name)]
+        entry = kit.catalog.find(spec.tool or "")
+        if entry is None:
+            raise Validation(f"nothing here serves '{spec.tool}'", code="inputs_invalid")
+        schema = {key: value for key, value in entry.spec.input_schema.items() if key != "required"}
+        wrong += [f"{name}{pointer}: {message}" for pointer, message in kit.codec.validator(schema)(given)]
+    if wrong:
+        raise Validation(
+            f"the arguments do not fit: {'; '.join(wrong)}", code="inputs_invalid", what_to_do="correct the arguments"
+        )

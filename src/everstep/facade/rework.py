@@ -1,0 +1,58 @@
+"""Rework: the desk's operations that take up, change or take back what a task did."""
+
+from everstep.domain.events import Who
+from everstep.domain.ids import TaskId
+from everstep.domain.reopen import Again
+from everstep.domain.task import TaskState
+from everstep.engine import control, fork, reopen, revise
+from everstep.engine.fork import Fork
+from everstep.engine.runtime import Runtime
+from everstep.engine.submit import Submitted
+from everstep.wire.plan import digest
+
+
+class Rework:
+    """Retry, fork, patch, undo. Each is one guarded write, then a nudge."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._kit = runtime.kit
+
+    async def plan_retry(self, task: TaskId, who: Who, wish: reopen.Retry) -> Again:
+        """What a retry would mean."""
+        return await reopen.plan_retry(task, who, wish, self._kit)
+
+    async def retry(self, task: TaskId, who: Who, wish: reopen.Retry) -> TaskState:
+        """The same task again, from a step."""
+        self._runtime.require_ready()
+        return self._told(await reopen.retry(task, who, wish, self._kit))
+
+    async def plan_fork(self, task: TaskId, who: Who, wish: Fork) -> Again:
+        """What a fork would mean."""
+        return await fork.plan_fork(await control.load(task, who, self._kit), wish, self._kit)
+
+    async def fork(self, task: TaskId, who: Who, wish: Fork) -> TaskState:
+        """A new task with the outcomes of this one."""
+        self._runtime.require_ready()
+        state = await control.load(task, who, self._kit)
+        return await self._made(await fork.fork(state, who, wish, self._kit), who)
+
+    async def plan_patch(self, task: TaskId, who: Who, wish: revise.Patch) -> revise.Revised:
+        """What a patch would make of the plan."""
+        return await revise.plan_patch(task, who, wish, self._kit, name=digest)
+
+    async def patch(self, task: TaskId, who: Who, wish: revise.Patch) -> revise.Revised:
+        """Change what has not begun."""
+        self._runtime.require_ready()
+        done = await revise.patch(task, who, wish, self._kit, name=digest)
+        self._told(done.task)
+        return done
+
+    async def _made(self, done: Submitted, who: Who) -> TaskState:
+        """A task that was made of another one: carried like any other."""
+        self._runtime.loop.carry_too(done.task)
+        return await control.load(done.task, who, self._kit)
+
+    def _told(self, state: TaskState) -> TaskState:
+        self._runtime.loop.nudge(state.id)
+        return state

@@ -1,0 +1,23 @@
+"""What going back, changing or taking back would mean, as replies tell it (interfaces, 4.2 and 4.3)."""
+
+from collections.abc import Sequence
+
+from everstep.domain.changes import Change
+from everstep.domain.ids import Digest
+from everstep.domain.reopen import Again, repeats_json
+from everstep.domain.values import JsonObject
+from everstep.wire.change import change_json
+
+
+def again_json(again: Again) -> JsonObject:
+    """`kept`, `again`, `repeats`; a list of which some items stand is in both."""
+    return {
+        "kept": [*again.kept, *again.partly],
+        "again": [*again.superseded],
+        "repeats": repeats_json(again.repeats),
+    }
+
+
+def revised_json(revision: int, digest: Digest, diff: Sequence[Change]) -> JsonObject:
+    """A revision of a plan."""
+    return {"revision": revision, "digest": digest, "diff": [change_json(change) for change in diff]}
