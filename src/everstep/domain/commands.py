@@ -59,13 +59,16 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
 
 
 def cancel_task(state: TaskState, note: str | None) -> Drafts:
-    """End on request: at once where nothing is in flight and nothing has to be tidied up."""
-    if state.status is TaskStatus.CANCELLED or state.status is TaskStatus.CANCELLING:
+    """End on request: at once where nothing is in flight and nothing has to be tidied up. Twice: leave `finally` out."""
+    if state.status is TaskStatus.CANCELLED or state.hurried:
         return ()
+    if state.status is TaskStatus.CANCELLING:
+        tidying = any(not state.steps[StepPath(spec.id)].ended for spec in state.plan.finally_steps)
+        return (e.Draft(body=e.TaskCancelling(note=note)),) if tidying else ()
     if state.status in TERMINAL:
         raise illegal(state, "cancel")
     tidy = state.plan.finally_steps and any(step.attempts for step in state.steps.values())
-    if state.status in (TaskStatus.RUNNING, TaskStatus.PAUSING) or state.open or tidy:
+    if state.status in (TaskStatus.RUNNING, TaskStatus.PAUSING) or state.in_flight or state.children or tidy:
         return (e.Draft(body=e.TaskCancelling(note=note)),)
     withdrawn = [
         e.Draft(body=e.PauseWithdrawn(pause=pause.id, why="the task was cancelled"), step=pause.step)

@@ -15,8 +15,7 @@ from everstep.domain.pauses import InputRequired, Pause, Reason, ToolErrorPause,
 from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.policy import RetryPolicy, backoff_ms, may_retry, out_of_time
 from everstep.domain.record import record
-from everstep.domain.states import TaskStatus
-from everstep.domain.task import OpenAttempt, StepState, TaskState
+from everstep.domain.task import OpenAttempt, StepState, TaskState, finally_until
 
 
 @record
@@ -123,7 +122,7 @@ def _failed(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tup
         duration_s=(at - step.attempt.started_at) / 1000,
     )
     first = (e.Draft(step=ended.path, body=closed), *_probed(ended.path, step, outcome.probe))
-    if not outcome.called or state.status is TaskStatus.CANCELLING:
+    if not outcome.called or _given_up(state, ended.path, at):
         return first
     if outcome.failure.effect_state is EffectState.UNKNOWN:
         match _unclear(state, step, outcome.probe):
@@ -152,7 +151,7 @@ def _lost(state: TaskState, ended: Ended, probe: Probe | None, at: Instant) -> t
         duration_s=(at - step.attempt.started_at) / 1000,
     )
     first = (e.Draft(step=ended.path, body=closed), *_probed(ended.path, step, probe))
-    if state.status is TaskStatus.CANCELLING:
+    if _given_up(state, ended.path, at):
         return first
     match _unclear(state, step, probe):
         case Resolution.CALL_AGAIN:
@@ -163,6 +162,12 @@ def _lost(state: TaskState, ended: Ended, probe: Probe | None, at: Instant) -> t
             return (*first, _uncertain(state, ended, step.attempt))
         case Resolution.FAIL:
             return (*first, *_give_up(state, ended, error, at))
+
+
+def _given_up(state: TaskState, path: StepPath, at: Instant) -> bool:
+    """Whether nothing more is done about a step: its task is being cancelled, and it is no `finally` step in time."""
+    until = finally_until(state)
+    return until is not None and (at >= until or not is_final(state, spec_of(state, path)))
 
 
 def _unclear(state: TaskState, step: StepState, probe: Probe | None) -> Resolution:

@@ -7,7 +7,7 @@ from everstep.domain.ids import StepPath
 from everstep.domain.pauses import OF_THE_TASK, UserRequested
 from everstep.domain.plan import Effect, OnError
 from everstep.domain.states import StepStatus, TaskStatus
-from everstep.domain.task import StepState, unfinished
+from everstep.domain.task import StepState, finally_until, unfinished
 from everstep.domain.values import JsonObject
 from everstep.engine.lap import Lap
 from everstep.engine.ready import begin, go_on
@@ -143,12 +143,20 @@ def fail(lap: Lap) -> None:
 
 
 def cancel(lap: Lap) -> None:
-    """Asked to cancel: attempts are being ended; then `finally`, then the end."""
+    """Asked to cancel: attempts and child tasks are being ended; then `finally`, as long as it may take; then the end."""
     state = lap.state
-    if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
+    if state.in_flight or state.children or not (_finals_given_up(lap) or finals_ended(lap)):
+        return
+    if lap.proposals or lap.needs:
         return
     _withdraw_pauses(lap, "the task was cancelled")
     lap.say(e.TaskCancelled(reason="requested", skipped=unfinished(lap.state), issues=tuple(_issues(lap))))
+
+
+def _finals_given_up(lap: Lap) -> bool:
+    """Their time is up, somebody asked twice, or the task kills its worker."""
+    until = finally_until(lap.state)
+    return (until is not None and lap.at >= until) or lap.state.recoveries > lap.kit.limits.max_recoveries
 
 
 def _withdraw_pauses(lap: Lap, why: str) -> None:

@@ -9,13 +9,14 @@ the task ends, is paused, or only waits for a time; then it holds nothing but, i
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
-from everstep.domain.decide import Ended, spec_of
+from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Outcome
 from everstep.domain.states import HELD, TaskStatus
-from everstep.domain.task import Intent, due_at
+from everstep.domain.task import Intent, due_at, finally_until
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import Surroundings, invoke
 from everstep.engine.kit import Kit
@@ -73,7 +74,7 @@ class Walk:
             if done or self._held.state.status not in HELD:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
-                await self._end_calls()
+                await self._wind_up()
             ended = await self._next()
             self._looked_at = self._kit.clock.now()
             intents = await settle(self._held, ended, self._calls, self._kit)
@@ -127,16 +128,38 @@ class Walk:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def _end_calls(self) -> None:
-        """Cancel what is in flight; what does not end within the grace time is given up as unknown."""
-        for call in self._calls.values():
-            call.cancel()
-        if self._calls:
-            await asyncio.wait(self._calls.values(), timeout=self._kit.limits.cancel_grace_s)
-        for path in list(self._calls):
+    async def _wind_up(self) -> None:
+        """The task is being cancelled: end what is in flight, but for `finally` steps whose time is not up."""
+        state, now = self._held.state, self._kit.clock.now()
+        until = finally_until(state)
+        assert until is not None
+        in_time = {path for path in self._calls if now < until and is_final(state, spec_of(state, path))}
+        await self._end_calls([path for path in self._calls if path not in in_time])
+        if in_time:
+            timer = self._kit.clock.call_later((until - now) / 1000, self.tell)
+            self._calls[next(iter(in_time))].add_done_callback(lambda _: timer.cancel())
+
+    async def _end_calls(self, paths: Sequence[StepPath]) -> None:
+        """Cancel these calls; what does not end within the grace time is given up as unknown."""
+        for path in paths:
+            self._calls[path].cancel()
+        if paths:
+            await self._grace([self._calls[path] for path in paths])
+        for path in [path for path in paths if path in self._calls]:
             del self._calls[path]
             self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
             self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
+
+    async def _grace(self, calls: Sequence[asyncio.Task[Outcome]]) -> None:
+        """Wait until these calls have ended, or the grace time is up by the engine's clock."""
+        up = self._kit.loop.create_future()
+        timer = self._kit.clock.call_later(self._kit.limits.cancel_grace_s, lambda: up.done() or up.set_result(None))
+        waiting: set[asyncio.Future[Any]] = {*calls}
+        while waiting and not up.done():
+            ended, _ = await asyncio.wait({*waiting, up}, return_when=asyncio.FIRST_COMPLETED)
+            waiting -= ended
+        timer.cancel()
+        up.cancel()
 
     def _surroundings(self, intent: Intent) -> Surroundings:
         state, kit = self._held.state, self._kit

@@ -99,7 +99,7 @@ class Watcher:
                         break
                     for frame in self._told(event):
                         yield frame
-                    if self._until_end and event.type in ENDS:
+                    if self._until_end and event.type in ENDS and event.seq >= self._head:
                         return
                     getter = asyncio.create_task(self._queue.get())
                 elif stop.done():
