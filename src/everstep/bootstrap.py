@@ -19,6 +19,7 @@ from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
 from everstep.adapters.tools.flow import FlowTools
 from everstep.adapters.tools.function import FunctionAdapter
+from everstep.adapters.tools.subplan import PlanTools
 from everstep.adapters.tools.text import text_tools
 from everstep.adapters.tools.values import json_tools
 from everstep.authoring.tool import FunctionTool
@@ -120,7 +121,11 @@ def the_world(settings: Settings) -> Outside:
 def adapters_of(settings: Settings, tools: Iterable[object], codec: Codec) -> list[ToolAdapter]:
     """The built-in families, those the settings name, and those handed in."""
     threads = Threads()
-    return [*_built_in(codec, threads), *_adapters([*_of_modules(settings.tools), *tools], threads)]
+    return [
+        *_built_in(codec, threads),
+        PlanTools(settings.plans_dirs),
+        *_adapters([*_of_modules(settings.tools), *tools], threads),
+    ]
 
 
 def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outside, *, carries: str) -> Parts:

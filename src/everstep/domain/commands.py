@@ -59,7 +59,7 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
 
 
 def cancel_task(state: TaskState, note: str | None) -> Drafts:
-    """End on request: at once where nothing is in flight and nothing has to be tidied up. Twice: leave `finally` out."""
+    """End on request: at once where nothing is in flight and nothing has to be tidied up. Twice: without `finally`."""
     if state.status is TaskStatus.CANCELLED or state.hurried:
         return ()
     if state.status is TaskStatus.CANCELLING:

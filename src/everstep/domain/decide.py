@@ -9,13 +9,14 @@ from typing import Final, assert_never
 from everstep.domain import events as e
 from everstep.domain.effects import Resolution, resolve_unclear
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, PauseId, StepPath, split_path
-from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Probe, Succeeded, Waits
+from everstep.domain.ids import Instant, PauseId, StepPath, child_id, split_path
+from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.pauses import InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
 from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.policy import RetryPolicy, backoff_ms, may_retry, out_of_time
 from everstep.domain.record import record
-from everstep.domain.task import OpenAttempt, StepState, TaskState, finally_until
+from everstep.domain.states import TaskStatus
+from everstep.domain.task import CHILD, OpenAttempt, StepState, TaskState, finally_until
 
 
 @record
@@ -36,6 +37,14 @@ WORKER_LOST = Failure(
     message="the worker died, or lost its lease, inside the call",
     what_to_do="the effect rule decides: call again, look, or ask",
     effect_state=EffectState.UNKNOWN,
+)
+
+NOT_MADE = Failure(
+    code="cancelled",
+    category=Category.LOGIC,
+    message="the task was cancelled before it made its child",
+    what_to_do="nothing",
+    effect_state=EffectState.NONE,
 )
 
 
@@ -62,6 +71,8 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
         case Waits():
             wait = e.StepWaiting(kind="time", detail=attempt.tool, until=outcome.until, output=outcome.output)
             return (e.Draft(step=ended.path, body=wait),)
+        case Spawns():
+            return _spawned(state, ended, attempt)
         case Asked():
             return _asked(state, ended, attempt, outcome)
         case Failed():
@@ -83,6 +94,18 @@ def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: In
         wall_s=outcome.wall_s,
     )
     return e.Draft(step=step.path, body=body)
+
+
+def _spawned(state: TaskState, ended: Ended, attempt: OpenAttempt) -> tuple[e.Draft, ...]:
+    """The step waits for the task it makes, which is made in the same commit; a cancelled one makes none."""
+    if state.status is TaskStatus.CANCELLING:
+        error = e.ErrorRecord(id=ended.chance.error_id, failure=NOT_MADE, attempt=attempt.number)
+        closed = e.AttemptAbandoned(
+            attempt=attempt.number, error=error, effect_state=EffectState.NONE, called=True, duration_s=0.0
+        )
+        return (e.Draft(step=ended.path, body=closed),)
+    child = child_id(attempt.idempotency_key)
+    return (e.Draft(step=ended.path, body=e.StepWaiting(kind=CHILD, detail=child, until=None)),)
 
 
 def _asked(state: TaskState, ended: Ended, attempt: OpenAttempt, asked: Asked) -> tuple[e.Draft, ...]:

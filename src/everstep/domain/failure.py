@@ -40,6 +40,8 @@ class Failure:
     effect_state: EffectState
     retry_after_ms: int | None = None
     details: JsonObject | None = None
+    cause: "Failure | None" = None
+    """What went wrong elsewhere, and led to this."""
 
 
 @record

@@ -26,6 +26,7 @@ Millis = NewType("Millis", int)
 KEY = re.compile(r"(?!t_|mt_)[A-Za-z0-9._-]{1,128}")
 """What a creator may call its task."""
 
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _ITEM = re.compile(r"(.+)\[(\d+)\]")
 
 
@@ -40,6 +41,12 @@ def split_path(path: StepPath) -> tuple[str, int | None]:
         return path, None
     match = _ITEM.fullmatch(path)
     return (match[1], int(match[2])) if match else (path, None)
+
+
+def child_id(key: str) -> TaskId:
+    """The task that a call with this key makes: the same for every repeat of the call."""
+    number = int.from_bytes(hashlib.sha256(f"child\n{key}".encode()).digest()[:17], "big")
+    return TaskId("t_" + "".join(_CROCKFORD[number >> 5 * place & 31] for place in range(26)))
 
 
 def idempotency_key(task: TaskId, path: StepPath, logical_try: int) -> str:

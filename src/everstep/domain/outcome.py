@@ -3,9 +3,10 @@
 from typing import Literal, TypeAlias
 
 from everstep.domain.failure import Failure
-from everstep.domain.ids import Instant
+from everstep.domain.ids import Digest, Instant
+from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
-from everstep.domain.values import JsonValue, Sealed
+from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 
 @record
@@ -53,10 +54,20 @@ class Waits:
 
 
 @record
+class Spawns:
+    """A task of its own is to be made; the step waits for its end."""
+
+    plan: PlanSpec
+    digest: Digest
+    inputs: JsonObject
+    published: bool
+
+
+@record
 class Lost:
     """The worker died, or lost its lease, inside the call."""
 
     probe: Probe | None = None
 
 
-Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Lost
+Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Spawns | Lost

@@ -18,7 +18,7 @@ from everstep.domain.fold import apply, apply_intent
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath
 from everstep.domain.outcome import Failed
 from everstep.domain.states import HELD
-from everstep.domain.task import Intent, Lease, StepCommit, TaskState, row_of
+from everstep.domain.task import Intent, Lease, NewTask, StepCommit, TaskState, row_of
 from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.advance import advance
 from everstep.engine.kit import Kit
@@ -31,13 +31,15 @@ STORE_WAIT_MS: Final = 500
 class HeldTask:
     """A task this engine holds the lease of, and what it believes of it."""
 
-    __slots__ = ("lease", "payloads", "state")
+    __slots__ = ("lease", "newborn", "payloads", "state")
 
     def __init__(self, lease: Lease, state: TaskState) -> None:
         self.lease = lease
         self.state = state
         self.payloads: dict[Digest, JsonValue] = {}
         """Values that live in artifacts and were needed here."""
+        self.newborn: dict[StepPath, NewTask] = {}
+        """Tasks that steps of this one are about to make."""
 
 
 _NEVER_CALLED: Final = Failed(
@@ -146,8 +148,15 @@ def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
         drafts=tuple(drafts),
         proposals=tuple(lap.proposals),
         row=row_of(state, lap.proposed),
+        children=_children(held, drafts) if held.newborn else (),
         release=state.status not in HELD,
     )
+
+
+def _children(held: HeldTask, drafts: Sequence[Draft]) -> tuple[NewTask, ...]:
+    """Only what the commit says that a step waits for is made."""
+    waited_for = {draft.step for draft in drafts if isinstance(draft.body, StepWaiting)}
+    return tuple(child for path, child in held.newborn.items() if path in waited_for)
 
 
 async def reload(held: HeldTask, kit: Kit) -> None:

@@ -143,7 +143,7 @@ def fail(lap: Lap) -> None:
 
 
 def cancel(lap: Lap) -> None:
-    """Asked to cancel: attempts and child tasks are being ended; then `finally`, as long as it may take; then the end."""
+    """Asked to cancel: attempts and child tasks are being ended; then `finally`, while its time lasts; then the end."""
     state = lap.state
     if state.in_flight or state.children or not (_finals_given_up(lap) or finals_ended(lap)):
         return

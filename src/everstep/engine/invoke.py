@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath, TaskId
-from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Succeeded, Waits
+from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
 from everstep.domain.task import Intent
@@ -17,7 +17,7 @@ from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
 from everstep.engine.kit import Kit
 from everstep.ports.sink import Sink
-from everstep.ports.tool import Call, Deferred, Log, NeedsInput
+from everstep.ports.tool import Call, Deferred, Log, NeedsInput, Subplan
 
 T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
@@ -205,8 +205,10 @@ async def _outcome_of(seconds: float, work: Coroutine[object, object, T], kit: K
         timer.cancel()
 
 
-def _result(entry: Entry, result: JsonValue | Deferred, kit: Kit, wall_s: float) -> Outcome:
+def _result(entry: Entry, result: JsonValue | Deferred | Subplan, kit: Kit, wall_s: float) -> Outcome:
     """Strict JSON that fits the tool's own schema, or the tool has a bug."""
+    if isinstance(result, Subplan):
+        return Spawns(plan=result.plan, digest=result.digest, inputs=result.inputs, published=result.published)
     untrusted = not entry.spec.trusted_output
     value = result.output if isinstance(result, Deferred) else result
     try:

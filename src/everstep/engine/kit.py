@@ -1,12 +1,13 @@
 """Kit: the ports one engine holds. Made by bootstrap, handed down, never global."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from everstep.domain.decide import Chance
 from everstep.domain.events import Actor
 from everstep.domain.graph import Graph, wire_plan
-from everstep.domain.ids import Digest, Millis, PauseId, WorkerId
+from everstep.domain.ids import Digest, Millis, PauseId, TaskId, WorkerId
 from everstep.domain.plan import Effect
 from everstep.domain.policy import USUAL_RETRY, RetryPolicy
 from everstep.domain.record import record
@@ -67,6 +68,8 @@ class Kit:
     limits: Limits
     loop: asyncio.AbstractEventLoop = field(init=False)
     """Where it lives, known once it is open. Asking Python for it costs a system call each time."""
+    carry: Callable[[TaskId], None] = field(init=False)
+    """Tell whoever carries tasks here of one that is to be carried, or looked at again. Known with the loop."""
     closing: bool = False
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)

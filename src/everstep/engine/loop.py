@@ -25,6 +25,7 @@ class Loop:
 
     def __init__(self, kit: Kit, only: Iterable[TaskId] | None = None) -> None:
         self._kit = kit
+        kit.carry = self.carry_too
         self._only = None if only is None else set(only)
         self._walks: dict[TaskId, Walk] = {}
         self._carriers: dict[TaskId, asyncio.Task[None]] = {}
@@ -97,6 +98,11 @@ class Loop:
             self._nudged.add(task)
         self._more = True
         self._wake.set()
+
+    def tell_parent(self, state: TaskState) -> None:
+        """A task has ended that another one waits for."""
+        if state.parent is not None and state.terminal and state.parent.link == "child_of":
+            self.nudge(state.parent.task)
 
     async def carry(self) -> None:
         """Until stopped."""
@@ -241,6 +247,7 @@ class Loop:
                     self._due_by(walk.due_at)
         finally:
             del self._walks[task], self._carriers[task]
+            self.tell_parent(held.state)
             let_go = walk.told or held.state.status in CLAIMABLE  # a command came as it left: somebody may claim it
             if self._more or let_go or self._suspect is not None:
                 self._more = True
@@ -264,7 +271,9 @@ class Loop:
 
     async def _reopen(self, task: TaskId) -> None:
         """Walk on with a task that waited; we still hold it. Told at once: a command may have come meanwhile."""
-        lease = self._dormant.pop(task)
+        lease = self._dormant.pop(task, None)
+        if lease is None:  # somebody was faster
+            return
         (state,) = await self._kit.store.load_tasks((task,))
         if state is not None and (state.epoch, state.worker) == (lease.epoch, lease.worker):
             self._walk(HeldTask(lease, state))

@@ -14,9 +14,10 @@ from typing import Any
 from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
-from everstep.domain.outcome import Failed, Outcome
+from everstep.domain.outcome import Failed, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at, finally_until
+from everstep.engine.child import cancel_children, child_ends, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import Surroundings, invoke
 from everstep.engine.kit import Kit
@@ -44,6 +45,8 @@ class Walk:
         self._ended: list[tuple[StepPath, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
         self._looked_at = Instant(0)
+        self._sent_on = False
+        """Whether our children have heard that we are cancelled."""
         self.told = False
         """A command has come that this walk has not looked at."""
 
@@ -67,8 +70,12 @@ class Walk:
         intents = self._first
         if intents is None:
             ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
+            if self._held.state.children:
+                ended = [*ended, *await self._children()]
             intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
+            if self._held.newborn:
+                self._born()
             self._start(intents)
             done = not self._calls and not self._ended and not self.told
             if done or self._held.state.status not in HELD:
@@ -100,7 +107,12 @@ class Walk:
         if self.told:
             self.told = False
             await reload(self._held, self._kit)
+            if self._held.state.children:
+                self._ended += await child_ends(self._held.state, self._kit)
         ends, self._ended = self._ended, []
+        for place, (path, outcome) in enumerate(ends):
+            if isinstance(outcome, Spawns):
+                ends[place] = (path, await prepare(self._held, path, outcome, self._kit))
         return [judge(self._held.state, path, outcome, self._kit) for path, outcome in ends]
 
     def _timer(self) -> Timer | None:
@@ -110,6 +122,23 @@ class Walk:
         if due is None:
             return None
         return self._kit.clock.call_later(max(0, due - self._kit.clock.now()) / 1000, self._wake)
+
+    async def _children(self) -> Sequence[Ended]:
+        """Tasks that steps wait for: those that have ended; the others are carried here too, or cancelled with us."""
+        state, kit = self._held.state, self._kit
+        if state.status is TaskStatus.CANCELLING:
+            await cancel_children(state, kit)
+        for child in state.children.values():
+            kit.carry(child)
+        return [judge(state, path, outcome, kit) for path, outcome in await child_ends(state, kit)]
+
+    def _born(self) -> None:
+        """Tasks that our steps made are durable: let them be carried."""
+        waited_for = self._held.state.children.values()
+        for child in self._held.newborn.values():
+            if child.id in waited_for:
+                self._kit.carry(child.id)
+        self._held.newborn.clear()
 
     def _start(self, intents: Sequence[Intent]) -> None:
         for intent in intents:
@@ -131,6 +160,9 @@ class Walk:
     async def _wind_up(self) -> None:
         """The task is being cancelled: end what is in flight, but for `finally` steps whose time is not up."""
         state, now = self._held.state, self._kit.clock.now()
+        if state.children and not self._sent_on:
+            self._sent_on = self.told = True
+            await cancel_children(state, self._kit)
         until = finally_until(state)
         assert until is not None
         in_time = {path for path in self._calls if now < until and is_final(state, spec_of(state, path))}
@@ -152,14 +184,15 @@ class Walk:
 
     async def _grace(self, calls: Sequence[asyncio.Task[Outcome]]) -> None:
         """Wait until these calls have ended, or the grace time is up by the engine's clock."""
-        up = self._kit.loop.create_future()
-        timer = self._kit.clock.call_later(self._kit.limits.cancel_grace_s, lambda: up.done() or up.set_result(None))
+        up = asyncio.Event()
+        timer = self._kit.clock.call_later(self._kit.limits.cancel_grace_s, up.set)
+        over = asyncio.ensure_future(up.wait())
         waiting: set[asyncio.Future[Any]] = {*calls}
-        while waiting and not up.done():
-            ended, _ = await asyncio.wait({*waiting, up}, return_when=asyncio.FIRST_COMPLETED)
+        while waiting and not over.done():
+            ended, _ = await asyncio.wait({*waiting, over}, return_when=asyncio.FIRST_COMPLETED)
             waiting -= ended
         timer.cancel()
-        up.cancel()
+        over.cancel()
 
     def _surroundings(self, intent: Intent) -> Surroundings:
         state, kit = self._held.state, self._kit

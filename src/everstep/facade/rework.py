@@ -55,4 +55,5 @@ class Rework:
 
     def _told(self, state: TaskState) -> TaskState:
         self._runtime.loop.nudge(state.id)
+        self._runtime.loop.tell_parent(state)
         return state

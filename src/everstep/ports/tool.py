@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from everstep.domain.failure import EffectState, Failure
-from everstep.domain.ids import Instant, Millis, StepPath, TaskId
-from everstep.domain.plan import Effect
+from everstep.domain.ids import Digest, Instant, Millis, StepPath, TaskId
+from everstep.domain.plan import Effect, PlanSpec
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
 
@@ -118,7 +118,7 @@ class ToolAdapter(Protocol):
     def tools(self) -> Sequence[ToolSpec]:
         """What it serves; no I/O."""
 
-    async def execute(self, call: Call, ctx: Ctx) -> "JsonValue | Deferred":
+    async def execute(self, call: Call, ctx: Ctx) -> "JsonValue | Deferred | Subplan":
         """Once per attempt, after the durable intent."""
 
     def validate(self, call: Call) -> Sequence[tuple[str, str]]:
@@ -154,6 +154,17 @@ class Deferred:
 
     until: Instant
     output: JsonValue
+
+
+@record
+class Subplan:
+    """Returned by `execute`: a task of its own. The step waits for its end; nothing is in flight meanwhile."""
+
+    plan: PlanSpec
+    digest: Digest
+    inputs: JsonObject
+    published: bool
+    """Whether the operator's configuration offers it by name, to whoever asks."""
 
 
 class ToolError(Exception):

@@ -45,7 +45,7 @@ class Error(Struct, kw_only=True):
     impact: Impact | None = None
     suggestions: tuple[dict[str, Any], ...] = ()  # any JSON: msgspec has no recursive type for it
     details: dict[str, Any] | None = None
-    cause: None = None
+    cause: "Error | None" = None
     effect_state: EffectState
     retry_after_s: float | None = None
 
@@ -98,6 +98,7 @@ def write_failure(failure: Failure, step: StepPath | None) -> Error:
         retry_after_s=None if failure.retry_after_ms is None else failure.retry_after_ms / 1000,
         step=step,
         details=failure.details,
+        cause=None if failure.cause is None else write_failure(failure.cause, None),
     )
 
 
@@ -111,6 +112,7 @@ def read_failure(error: Error) -> Failure:
         effect_state=error.effect_state,
         retry_after_ms=None if error.retry_after_s is None else round(error.retry_after_s * 1000),
         details=error.details,
+        cause=None if error.cause is None else read_failure(error.cause),
     )
 
 

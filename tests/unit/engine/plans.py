@@ -6,7 +6,7 @@ from typing import Any
 
 from everstep.authoring.plan import Plan
 from everstep.authoring.tool import tool
-from everstep.domain.values import JsonValue
+from everstep.domain.values import JsonObject, JsonValue
 
 
 class Tools:
@@ -62,3 +62,8 @@ def chain(*labels: str) -> Plan:
         steps.append({"id": label, "tool": "test.echo", "with": {"value": before, "label": label}})
         before = f"${{{label}}}"
     return Plan.from_dict({"name": "chain", "steps": steps, "outputs": {"last": before}})
+
+
+def final(*steps: JsonObject) -> dict[str, JsonValue]:
+    """These as the `finally` steps of a plan."""
+    return {"finally": [*steps]}

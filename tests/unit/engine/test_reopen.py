@@ -13,7 +13,7 @@ from everstep.facade.task import Task
 from everstep.facade.views import Result
 from everstep.ports.tool import Impossible, Misconfigured
 from everstep.testing.engine import TestEngine
-from tests.unit.engine.plans import Tools, chain
+from tests.unit.engine.plans import Tools, chain, final
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ async def test_a_list_with_other_arguments_is_done_again_as_a_whole(engine: Test
 
 
 async def test_finally_steps_run_again_with_every_generation(engine: TestEngine, tools: Tools) -> None:
-    task = await failed(engine, tools, plan_of(echo("a"), echo("b"), **{"finally": [echo("tidy")]}), "b")
+    task = await failed(engine, tools, plan_of(echo("a"), echo("b"), **final(echo("tidy"))), "b")
     await task.retry()
     assert (await finish(engine, task)).status == "completed"
     assert tools.calls == {"a": 1, "b": 2, "tidy": 2}

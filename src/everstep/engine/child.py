@@ -1,0 +1,126 @@
+"""A step that is a task of its own: made once, waited for without holding anything, ended with its parent."""
+
+from typing import Final
+
+from everstep.domain.errors import Conflict, PlanError
+from everstep.domain.events import Link, Who
+from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.ids import StepPath, TaskId, child_id
+from everstep.domain.outcome import Failed, Outcome, Spawns, Succeeded
+from everstep.domain.task import TaskState
+from everstep.domain.values import Sealed
+from everstep.engine import control
+from everstep.engine.accept import accept_inputs, accept_plan
+from everstep.engine.commit import HeldTask
+from everstep.engine.kit import Kit
+from everstep.engine.submit import Request, new_task, with_defaults
+
+DEPTH_MAX: Final = 5
+
+
+async def prepare(held: HeldTask, path: StepPath, wanted: Spawns, kit: Kit) -> Outcome:
+    """Check the plan of a child and have it ready for the commit; a failure if it may not be one."""
+    state = held.state
+    attempt = state.steps[path].attempt
+    refused = await _refused(state, wanted, kit)
+    if refused is not None or attempt is None:
+        return wanted if refused is None else Failed(failure=refused)
+    request = Request(
+        plan=wanted.plan,
+        digest=wanted.digest,
+        inputs=with_defaults(wanted.plan, wanted.inputs),
+        actor=kit.actor,
+        owner=state.owner,
+        trusted=wanted.published or state.trusted,
+        workspace=state.workspace,
+        labels=state.labels,
+        priority=state.priority,
+        parent=Link(task=state.id, step=path, link="child_of"),
+    )
+    child, created = new_task(request, kit, child_id(attempt.idempotency_key))
+    if created.inputs.by_reference and created.inputs.raw is not None:
+        await kit.store.put_payloads([(created.inputs.digest, created.inputs.raw)])
+    held.newborn[path] = child
+    return wanted
+
+
+async def _refused(state: TaskState, wanted: Spawns, kit: Kit) -> Failure | None:
+    if not state.trusted and not wanted.published:
+        return _failure("policy_denied", "this plan may only use plans that the operator publishes by name")
+    if await _depth(state, kit) >= DEPTH_MAX:
+        return _failure("plan_too_deep", f"tasks make tasks {DEPTH_MAX} deep at most")
+    try:
+        accept_plan(wanted.plan, kit, trusted=wanted.published or state.trusted)
+        accept_inputs(wanted.plan, wanted.inputs, kit)
+    except PlanError as error:
+        named = "; ".join(f"{problem.path} {problem.message}" for problem in error.problems[:3])
+        return _failure(error.code, f"{error.message}: {named}")
+    return None
+
+
+def _failure(code: str, message: str) -> Failure:
+    return Failure(
+        code=code,
+        category=Category.PERMISSION if code == "policy_denied" else Category.CONFIGURATION,
+        message=message,
+        what_to_do="correct the plan that the step names",
+        effect_state=EffectState.NONE,
+    )
+
+
+async def _depth(state: TaskState, kit: Kit) -> int:
+    """How many parents stand above it."""
+    depth, above = 1, state.parent
+    while above is not None and above.link == "child_of" and depth < DEPTH_MAX:
+        (parent,) = await kit.store.load_tasks((above.task,))
+        depth, above = depth + 1, None if parent is None else parent.parent
+    return depth
+
+
+async def child_ends(state: TaskState, kit: Kit) -> list[tuple[StepPath, Outcome]]:
+    """Steps whose task has ended, with what that means for them."""
+    paths = list(state.children)
+    children = await kit.store.load_tasks([state.children[path] for path in paths])
+    found = zip(paths, children, strict=True)
+    return [(path, _meaning(state.children[path], child)) for path, child in found if child is None or child.terminal]
+
+
+def _meaning(task: TaskId, child: TaskState | None) -> Outcome:
+    if child is not None and child.outputs is not None:
+        given = child.outputs
+        output = Sealed(
+            given.value,
+            given.digest,
+            given.size_bytes,
+            untrusted=True,
+            by_reference=given.by_reference,
+            present=given.present,
+        )
+        return Succeeded(output=output, summary=f"{child.title}: {child.outcome}")
+    status = "gone" if child is None else child.status.value
+    why = f"task {task} is {status}"
+    cause = child.error.failure if child is not None and child.error is not None else None
+    failure = Failure(
+        code="child_failed",
+        category=Category.LOGIC,
+        message=why if cause is None else f"{why}: {cause.message}",
+        what_to_do=f"look at it: everstep show {task}",
+        effect_state=EffectState.MADE,
+        details={"task": task, "status": status},
+        cause=cause,
+    )
+    return Failed(failure=failure)
+
+
+async def cancel_children(state: TaskState, kit: Kit) -> None:
+    """Send the cancel on; sent again at recovery, for what holds is not said twice."""
+    who = Who(owner=state.owner, actor=kit.actor)
+    for child in await kit.store.load_tasks(list(state.children.values())):
+        if child is None or child.terminal:
+            continue
+        if child.cancelled_at is None or (state.hurried and not child.hurried):
+            try:
+                await control.cancel(child.id, who, f"its parent {state.id} was cancelled", kit)
+            except Conflict:  # it has ended meanwhile
+                continue
+        kit.carry(child.id)
