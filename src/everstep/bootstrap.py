@@ -31,6 +31,7 @@ from everstep.engine.catalog import Catalog
 from everstep.engine.feed import Feed
 from everstep.engine.kit import Kit, Limits
 from everstep.engine.runtime import Runtime
+from everstep.engine.take_back import TakeBack
 from everstep.ports.adapter import Completed
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.clock import Clock, Pulse
@@ -139,7 +140,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         entropy=outside.entropy,
         fault=outside.fault,
         sink=outside.sink,
-        catalog=Catalog(adapters, outside.codec),
+        catalog=_catalog(adapters, outside.codec),
         feed=Feed(),
         worker=worker_id,
         actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
@@ -158,6 +159,13 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
     only = () if carries == "own" else None
     runtime = Runtime(kit, worker, carries=carries != "none", only=only)
     return Parts(runtime=runtime, workspace=str(settings.workspace), sink=outside.sink)
+
+
+def _catalog(adapters: Iterable[ToolAdapter], codec: Codec) -> Catalog:
+    """What can be called, and the tool that takes calls back."""
+    take_back = TakeBack()
+    take_back.catalog = catalog = Catalog((*adapters, take_back), codec)
+    return catalog
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -19,8 +19,9 @@ from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
 from everstep.domain.quantities import parse_duration
 from everstep.domain.suggest import did_you_mean, suggest
+from everstep.domain.values import JsonValue
 from everstep.ports.function import Function, Named, ProbeAnswer
-from everstep.ports.tool import Call, Health, Prior, ToolSpec
+from everstep.ports.tool import Call, Ctx, Health, Prior, ToolSpec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,6 +41,7 @@ class ToolOptions(TypedDict, total=False):
     probe: Callable[[Call], ProbeAnswer | Awaitable[ProbeAnswer]]
     estimate: Callable[[Call], Prior | None]
     health: Callable[[], Health | Awaitable[Health]]
+    undo: Callable[[Call, JsonValue, Ctx], object]
     timeout: str
     retry: int
     transient: tuple[type[Exception], ...]
@@ -130,6 +132,7 @@ def make(function: Callable[P, R], name: str | None, options: ToolOptions) -> Fu
         probe=options.get("probe"),
         estimate=options.get("estimate"),
         health=options.get("health"),
+        undo=options.get("undo"),
     )
     return FunctionTool(function, served)
 
@@ -157,6 +160,7 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         retries=options.get("retry"),
         trusted_output=options.get("trusted_output", False),
         probeable="probe" in options,
+        undoable="undo" in options,
     )
 
 

@@ -110,7 +110,8 @@ class Lookup:
             return self._unknown(ref, slot)
         if slot.outputs is Outputs.NONE:
             return Nothing(code="unknown_reference", message=_ELSEWHERE["steps"], part=0)
-        return self._output(ref, self.steps[at])
+        own = slot.own_output and slot.outputs is Outputs.ANY and at == slot.step  # an undo, which sees one item
+        return self._output(ref, self.steps[at], each=own)
 
     def lacking(self, ref: Ref) -> Iterable[str]:
         """Fallbacks of the step that lack the field: whoever stands in must give what is used later."""
@@ -176,14 +177,14 @@ class Lookup:
             return Known(schema=ANYTHING, whole=ANYTHING)
         return _follow(items, (0, *ref.path), 0, "an item")
 
-    def _output(self, ref: Ref, step: StepSpec) -> Known | Nothing:
+    def _output(self, ref: Ref, step: StepSpec, *, each: bool) -> Known | Nothing:
         tool = step.tool or RESOURCE_TOOL
         facts = self._tools.get(tool)
         if facts is None:
             return Known(schema=ANYTHING, whole=ANYTHING)
         schema = facts.output_schema
         known = Known(schema=schema or ANYTHING, whole=schema or ANYTHING, undescribed=tool if schema is None else None)
-        if step.for_each is None:
+        if step.for_each is None or each:
             return _follow(known, ref.path, 1, tool)
         if ref.path and not isinstance(ref.path[0], int):
             message = f"'{ref.root}' is a list, one output per item; write {ref.root}[0].{ref.path[0]}"

@@ -8,7 +8,7 @@ from everstep.domain.plan import Effect, StepSpec
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.ports.codec import Codec, Validator
-from everstep.ports.tool import Call, ToolAdapter, ToolSpec
+from everstep.ports.tool import Call, ToolAdapter, ToolSpec, Undoer
 
 
 @record
@@ -73,6 +73,11 @@ class Catalog:
     def entries(self) -> Sequence[Entry]:
         """All tools, by name."""
         return [self._entries[name] for name in sorted(self._entries)]
+
+    def undoes(self, name: str) -> bool:
+        """Whether the family of this tool can take a call of it back."""
+        found = self._entries.get(name)
+        return found is not None and found.spec.undoable and isinstance(found.adapter, Undoer)
 
     def effect_of(self, step: StepSpec) -> Effect:
         """The effect of a step as far as its plan tells: the more careful of the tool's and the step's."""

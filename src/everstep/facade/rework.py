@@ -1,4 +1,4 @@
-"""Rework: the desk's operations that take up, change or take back what a task did."""
+"""Rework: the desk's operations that take a task up again, or change what comes."""
 
 from everstep.domain.events import Who
 from everstep.domain.ids import TaskId
@@ -6,17 +6,12 @@ from everstep.domain.reopen import Again
 from everstep.domain.task import TaskState
 from everstep.engine import control, fork, reopen, revise
 from everstep.engine.fork import Fork
-from everstep.engine.runtime import Runtime
-from everstep.engine.submit import Submitted
+from everstep.facade.undoing import Undoing
 from everstep.wire.plan import digest
 
 
-class Rework:
-    """Retry, fork, patch, undo. Each is one guarded write, then a nudge."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._kit = runtime.kit
+class Rework(Undoing):
+    """Retry, fork, patch. Each is one guarded write, then a nudge."""
 
     async def plan_retry(self, task: TaskId, who: Who, wish: reopen.Retry) -> Again:
         """What a retry would mean."""
@@ -35,7 +30,7 @@ class Rework:
         """A new task with the outcomes of this one."""
         self._runtime.require_ready()
         state = await control.load(task, who, self._kit)
-        return await self._made(await fork.fork(state, who, wish, self._kit), who)
+        return await self._made((await fork.fork(state, who, wish, self._kit)).task, who)
 
     async def plan_patch(self, task: TaskId, who: Who, wish: revise.Patch) -> revise.Revised:
         """What a patch would make of the plan."""
@@ -47,13 +42,3 @@ class Rework:
         done = await revise.patch(task, who, wish, self._kit, name=digest)
         self._told(done.task)
         return done
-
-    async def _made(self, done: Submitted, who: Who) -> TaskState:
-        """A task that was made of another one: carried like any other."""
-        self._runtime.loop.carry_too(done.task)
-        return await control.load(done.task, who, self._kit)
-
-    def _told(self, state: TaskState) -> TaskState:
-        self._runtime.loop.nudge(state.id)
-        self._runtime.loop.tell_parent(state)
-        return state

@@ -10,8 +10,9 @@ from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.fork import Fork
 from everstep.engine.reopen import Retry
 from everstep.engine.revise import Patch
+from everstep.engine.undoable import Undo
 from everstep.facade.desk import Desk
-from everstep.wire.again import again_json, revised_json
+from everstep.wire.again import again_json, revised_json, undo_json
 from everstep.wire.change import read_ops
 
 
@@ -115,3 +116,20 @@ class ReworkedTask:
         done = await change(self._state.id, self._who, wish)
         self._state = done.task
         return revised_json(done.revision, done.digest, done.diff.diff)
+
+    @overload
+    async def undo(
+        self, steps: Sequence[str] | None = None, *, note: str | None = None, dry_run: Literal[False] = False
+    ) -> Self: ...
+    @overload
+    async def undo(
+        self, steps: Sequence[str] | None = None, *, note: str | None = None, dry_run: Literal[True]
+    ) -> JsonObject: ...
+    async def undo(
+        self, steps: Sequence[str] | None = None, *, note: str | None = None, dry_run: bool = False
+    ) -> Self | JsonObject:
+        """A new task that takes back what this one did: all that completed, or these steps."""
+        wish = Undo(steps=steps, note=note)
+        if dry_run:
+            return undo_json(await self._desk.plan_undo(self._state.id, self._who, wish))
+        return type(self)(self._desk, self._who, await self._desk.undo(self._state.id, self._who, wish))

@@ -11,7 +11,7 @@ from typing import Any, cast
 from everstep.domain.failure import Failure
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonValue
-from everstep.ports.tool import Call, Ctx, Deferred, Health, Prior, Probed, Subplan, ToolSpec
+from everstep.ports.tool import Call, Ctx, Deferred, Health, Impossible, Prior, Probed, Subplan, ToolSpec
 
 
 class ToolAdapter(ABC):
@@ -45,6 +45,10 @@ class ToolAdapter(ABC):
         """Nobody can tell whether the call happened."""
         return Probed(result="unknown")
 
+    async def undo(self, call: Call, output: JsonValue, ctx: Ctx) -> None:  # noqa: ARG002
+        """Not undoable."""
+        raise Impossible(f"{call.tool} cannot take anything back")
+
     def effect_of(self, call: Call) -> Effect | None:  # noqa: ARG002
         """The spec's."""
         return None
@@ -54,7 +58,7 @@ class Completed(ToolAdapter):
     """An object with `tools` and `execute`, completed with the safe answers for what it does not say."""
 
     def __init__(self, adapter: Any) -> None:  # noqa: ANN401 -- whatever somebody wrote, judged by what it has
-        for name in ("validate", "estimate", "health", "classify", "probe", "effect_of"):
+        for name in ("validate", "estimate", "health", "classify", "probe", "undo", "effect_of"):
             if hasattr(adapter, name):
                 setattr(self, name, getattr(adapter, name))
         self._adapter = adapter

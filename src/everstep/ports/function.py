@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 from everstep.domain.failure import Category
 from everstep.domain.record import record
 from everstep.domain.values import JsonValue
-from everstep.ports.tool import Call, Health, Prior, ToolSpec
+from everstep.ports.tool import Call, Ctx, Health, Prior, ToolSpec
 
 Load: TypeAlias = Callable[[Any], object]
 """A JSON value that fits its schema -> the Python value the hint promises; ValueError or TypeError if there is none."""
@@ -31,3 +31,5 @@ class Function:
     probe: Callable[[Call], ProbeAnswer | Awaitable[ProbeAnswer]] | None = None
     estimate: Callable[[Call], Prior | None] | None = None
     health: Callable[[], Health | Awaitable[Health]] | None = None
+    undo: Callable[[Call, JsonValue, Ctx], object] | None = None
+    """Takes a call back, given its output; may be async."""

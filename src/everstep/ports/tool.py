@@ -33,6 +33,7 @@ class ToolSpec:
     retries: int | None = None
     trusted_output: bool = False
     probeable: bool = False
+    undoable: bool = False
 
 
 @record
@@ -138,6 +139,14 @@ class ToolAdapter(Protocol):
 
     def effect_of(self, call: Call) -> Effect | None:
         """The effect of this very call; None: the spec's."""
+
+
+@runtime_checkable
+class Undoer(Protocol):
+    """A family that can take calls back, beside being a ToolAdapter; its specs say which."""
+
+    async def undo(self, call: Call, output: JsonValue, ctx: Ctx) -> None:
+        """Take back what this call, which gave this output, has done."""
 
 
 @record

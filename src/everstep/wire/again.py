@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from everstep.domain.changes import Change
 from everstep.domain.ids import Digest
 from everstep.domain.reopen import Again, repeats_json
+from everstep.domain.undo import Outlook
 from everstep.domain.values import JsonObject
 from everstep.wire.change import change_json
 
@@ -15,6 +16,16 @@ def again_json(again: Again) -> JsonObject:
         "kept": [*again.kept, *again.partly],
         "again": [*again.superseded],
         "repeats": repeats_json(again.repeats),
+    }
+
+
+def undo_json(found: Outlook) -> JsonObject:
+    """`undo`, `not_undoable`, `conflicts`, and the last effect that stays whatever is done."""
+    return {
+        "undo": [*found.undo],
+        "not_undoable": [{"step": one.step, "why": one.why} for one in found.stays],
+        "conflicts": [],
+        "point_of_no_return": found.point_of_no_return,
     }
 
 

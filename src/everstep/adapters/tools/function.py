@@ -96,6 +96,13 @@ class FunctionAdapter(ToolAdapter):
         value = cast("JsonValue", output) if self._function.dump is None else self._function.dump(output)
         return Probed(result=word, output=value)
 
+    async def undo(self, call: Call, output: JsonValue, ctx: Ctx) -> None:
+        """As the author's function does."""
+        if self._function.undo is None:
+            await super().undo(call, output, ctx)
+        else:
+            await self._ask(partial(self._function.undo, call, output, ctx))
+
     async def _ask(self, function: Callable[[], T | Awaitable[T]]) -> T:
         """Call an author's function that may block; a coroutine it returns is awaited here."""
         answer = await self._threads.call(function)

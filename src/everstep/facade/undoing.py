@@ -1,0 +1,60 @@
+"""Undoing: the desk's operation that takes back what a task did, and what all of its kind share."""
+
+from everstep.domain.attempts import history_of
+from everstep.domain.errors import Unavailable
+from everstep.domain.events import Recorded, Who
+from everstep.domain.ids import Seq, TaskId
+from everstep.domain.task import TaskState
+from everstep.domain.undo import Outlook
+from everstep.engine import control
+from everstep.engine.runtime import Runtime
+from everstep.engine.undo import undo
+from everstep.engine.undoable import Told, Undo, plan_undo
+from everstep.wire.event import decode
+from everstep.wire.plan import digest
+
+EVENTS_PAGE = 500
+
+
+class Undoing:
+    """Undo: a task made of another one, in one guarded write; then it is carried."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._kit = runtime.kit
+
+    async def plan_undo(self, task: TaskId, who: Who, wish: Undo) -> Outlook:
+        """What an undo would take back, and what would stay."""
+        return await plan_undo(await self._read(task, who), wish, self._kit)
+
+    async def undo(self, task: TaskId, who: Who, wish: Undo) -> TaskState:
+        """A new task that takes back what this one did."""
+        self._runtime.require_ready()
+        for known in await self._kit.store.find_task(who.owner, wish.key) if wish.key is not None else ():
+            made = await control.load(known, who, self._kit)
+            if made.key == wish.key and made.parent is not None and made.parent.task == task:
+                return made
+        for _ in range(control.TRIES):
+            done = await undo(await self._read(task, who), who, wish, self._kit, name=digest)
+            if done is not None:
+                return await self._made(done.task, who)
+        raise Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
+
+    async def _read(self, task: TaskId, who: Who) -> Told:
+        """A task with its whole journal."""
+        state = await control.load(task, who, self._kit)
+        events: list[Recorded] = []
+        while len(events) < state.seq - 1:
+            page = await self._kit.store.read_events(task, Seq(1 + len(events)), EVENTS_PAGE)
+            events += [decode(one.encoded) for one in page if one.seq <= state.seq]
+        return Told(state=state, history=history_of(events))
+
+    async def _made(self, task: TaskId, who: Who) -> TaskState:
+        """A task that was made of another one: carried like any other."""
+        self._runtime.loop.carry_too(task)
+        return await control.load(task, who, self._kit)
+
+    def _told(self, state: TaskState) -> TaskState:
+        self._runtime.loop.nudge(state.id)
+        self._runtime.loop.tell_parent(state)
+        return state
