@@ -115,6 +115,10 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     ),
     "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
     "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),
+    "child_failed": _row(Category.LOGIC, _MADE, "the task that the step made did not complete", "look at that task"),
+    "plan_invalid": _row(Category.CONFIGURATION, _NONE, "the plan that the step names has problems"),
+    "plan_not_found": _row(Category.CONFIGURATION, _NONE, "there is no plan of that name"),
+    "plan_too_deep": _row(Category.CONFIGURATION, _NONE, "tasks make tasks too deep"),
     "needs_input": _row(Category.LOGIC, _NONE, "the tool asks first", "answer the question"),
     "invalid_arguments": _row(
         Category.CONFIGURATION, _NONE, "the arguments do not fit the tool", "correct the arguments"

@@ -113,15 +113,18 @@ def explain_step(state: TaskState, step: StepState, opened: Opened | None = None
 def legal_commands(state: TaskState) -> tuple[str, ...]:
     """What someone may ask of the task now, by the table of moves."""
     if state.status in TERMINAL:
-        return ()
+        return ("fork", "undo") if state.status is TaskStatus.CANCELLED else ("fork", "retry", "undo")
     moves = TASK_MOVES[state.status]
     cancelling = state.status is TaskStatus.CANCELLING
     asked_of_steps = any(pause.type not in OF_THE_TASK for pause in state.pauses.values())
     legal = {
         "answer": asked_of_steps and not cancelling,
         "cancel": TaskStatus.CANCELLED in moves or TaskStatus.CANCELLING in moves,
+        "fork": True,
+        "patch": not cancelling,
         "pause": not state.held_back and (state.status is TaskStatus.PAUSED or TaskStatus.PAUSED in moves),
         "resume": state.held_back and not cancelling,
+        "undo": state.status is TaskStatus.PAUSED,
     }
     return tuple(command for command, allowed in legal.items() if allowed)
 

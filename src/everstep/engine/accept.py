@@ -1,11 +1,12 @@
 """Whether a plan and its inputs may become a task here: every problem at once, or none."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.errors import PlanError
+from everstep.domain.ids import Digest
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem, worst
 from everstep.domain.values import JsonObject
@@ -13,6 +14,8 @@ from everstep.engine.kit import Kit
 
 Facts: TypeAlias = Mapping[str, ToolFacts]
 """What the plan check knows of the tools."""
+Naming: TypeAlias = Callable[[PlanSpec], Digest]
+"""The digest of a plan."""
 
 
 def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...]:

@@ -55,7 +55,12 @@ async def command(
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
             return await load(task, who, kit)
-    raise Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
+    raise too_fast(task)
+
+
+def too_fast(task: TaskId) -> Unavailable:
+    """The refusal of a command that lost every race."""
+    return Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
 
 
 async def pause(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:

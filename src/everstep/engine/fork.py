@@ -1,32 +1,18 @@
 """Fork: a new task that begins with the outcomes another one has. The other task is not touched."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from everstep.domain.copied import beginning, copied
 from everstep.domain.errors import Conflict
 from everstep.domain.events import Link, Who
-from everstep.domain.record import record
 from everstep.domain.reopen import Again, back_to, busy_step, named_step, require_again
 from everstep.domain.task import TaskState
-from everstep.domain.values import JsonObject
+from everstep.domain.wishes import Fork
 from everstep.engine.accept import accept_inputs, accept_plan
 from everstep.engine.kit import Kit
 from everstep.engine.reopen import check_arguments
 from everstep.engine.submit import Request, Submitted, create, new_task, queued, with_defaults
 from everstep.engine.undone import known_of
-
-
-@record
-class Fork:
-    """What somebody asks for."""
-
-    from_step: str
-    inputs: JsonObject
-    arguments: Mapping[str, JsonObject]
-    title: str | None = None
-    note: str | None = None
-    key: str | None = None
 
 
 async def plan_fork(state: TaskState, wish: Fork, kit: Kit) -> Again:

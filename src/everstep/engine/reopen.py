@@ -6,7 +6,6 @@ from everstep.domain import events as e
 from everstep.domain.commands import Drafts, illegal
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.ids import TaskId
-from everstep.domain.record import record
 from everstep.domain.reopen import (
     RETRIABLE,
     Again,
@@ -19,19 +18,10 @@ from everstep.domain.reopen import (
 )
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
+from everstep.domain.wishes import Retry
 from everstep.engine.control import command, load
 from everstep.engine.kit import Kit
 from everstep.engine.undone import known_of, marks
-
-
-@record
-class Retry:
-    """What somebody asks for."""
-
-    from_step: str | None = None
-    arguments: Mapping[str, JsonObject]
-    note: str | None = None
-    confirm_effects: bool = False
 
 
 async def plan_retry(task: TaskId, who: e.Who, wish: Retry, kit: Kit) -> Again:

@@ -1,34 +1,17 @@
 """Patch: another revision of a task's remaining plan, as one guarded command."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
-
 from everstep.domain import events as e
 from everstep.domain.commands import Drafts, illegal
 from everstep.domain.errors import Conflict
 from everstep.domain.ids import Digest, StepPath, TaskId
-from everstep.domain.patch import Op, Revision, revise
-from everstep.domain.plan import PlanSpec
+from everstep.domain.patch import Revision, revise
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
 from everstep.domain.task import TaskState
-from everstep.engine.accept import accept_plan, strangers_problems
+from everstep.domain.wishes import Patch
+from everstep.engine.accept import Naming, accept_plan, strangers_problems
 from everstep.engine.control import command, load
 from everstep.engine.kit import Kit
-
-Name: TypeAlias = Callable[[PlanSpec], Digest]
-"""The digest of a plan."""
-
-
-@record
-class Patch:
-    """What somebody asks for."""
-
-    base_revision: int
-    ops: Sequence[Op]
-    trusted: bool
-    """Whether it comes from someone whose plans are trusted; what a stranger changes is a stranger's."""
-    note: str | None = None
 
 
 @record
@@ -41,7 +24,7 @@ class Revised:
     task: TaskState
 
 
-async def plan_patch(task: TaskId, who: e.Who, wish: Patch, kit: Kit, *, name: Name) -> Revised:
+async def plan_patch(task: TaskId, who: e.Who, wish: Patch, kit: Kit, *, name: Naming) -> Revised:
     """What a patch would make of the plan; nothing is changed."""
     state = await load(task, who, kit)
     revision = _revision(state, wish, kit)
@@ -49,7 +32,7 @@ async def plan_patch(task: TaskId, who: e.Who, wish: Patch, kit: Kit, *, name: N
     return Revised(revision=state.revision + 1, digest=name(revision.plan), diff=revision, task=state)
 
 
-async def patch(task: TaskId, who: e.Who, wish: Patch, kit: Kit, *, name: Name) -> Revised:
+async def patch(task: TaskId, who: e.Who, wish: Patch, kit: Kit, *, name: Naming) -> Revised:
     """Change what has not begun: all of it or nothing."""
     made: list[tuple[Revision, Digest]] = []
 

@@ -1,22 +1,20 @@
 """Undo: a new task that takes back what another one did. No compensation is made twice."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from everstep.domain.errors import Conflict
 from everstep.domain.events import Draft, Link, TaskUpdated, Who
-from everstep.domain.ids import Digest
-from everstep.domain.plan import PlanSpec
 from everstep.domain.task import Command, row_of
 from everstep.domain.undo import undo_plan
 from everstep.domain.values import JsonObject
-from everstep.engine.accept import accept_plan
+from everstep.domain.wishes import Undo
+from everstep.engine.accept import Naming, accept_plan
 from everstep.engine.kit import Kit
 from everstep.engine.submit import Request, Submitted, create, new_task
-from everstep.engine.undoable import Told, Undo, plan_undo
+from everstep.engine.undoable import Told, plan_undo
 
 
-async def undo(told: Told, who: Who, wish: Undo, kit: Kit, *, name: Callable[[PlanSpec], Digest]) -> Submitted | None:
+async def undo(told: Told, who: Who, wish: Undo, kit: Kit, *, name: Naming) -> Submitted | None:
     """Make the task that takes back, and say so in the journal of the other: both or neither.
 
     None: somebody wrote into that journal meanwhile.

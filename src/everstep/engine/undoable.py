@@ -1,7 +1,5 @@
 """What can be taken back of a task: looked up in its state, its journal and the tasks that took something back."""
 
-from collections.abc import Sequence
-
 from everstep.domain.attempts import History
 from everstep.domain.errors import Conflict
 from everstep.domain.ids import Digest
@@ -10,17 +8,9 @@ from everstep.domain.reopen import named_step
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.undo import Abilities, Outlook, outlook
+from everstep.domain.wishes import Undo
 from everstep.engine.kit import Kit
 from everstep.engine.undone import undone_steps
-
-
-@record
-class Undo:
-    """What somebody asks for; no steps: all that completed."""
-
-    steps: Sequence[str] | None = None
-    note: str | None = None
-    key: str | None = None
 
 
 @record

@@ -4,8 +4,9 @@ from everstep.domain.events import Who
 from everstep.domain.ids import TaskId
 from everstep.domain.reopen import Again
 from everstep.domain.task import TaskState
+from everstep.domain.wishes import Fork, Patch, Retry
 from everstep.engine import control, fork, reopen, revise
-from everstep.engine.fork import Fork
+from everstep.facade.revisions import PlanAt, plan_at
 from everstep.facade.undoing import Undoing
 from everstep.wire.plan import digest
 
@@ -13,11 +14,11 @@ from everstep.wire.plan import digest
 class Rework(Undoing):
     """Retry, fork, patch. Each is one guarded write, then a nudge."""
 
-    async def plan_retry(self, task: TaskId, who: Who, wish: reopen.Retry) -> Again:
+    async def plan_retry(self, task: TaskId, who: Who, wish: Retry) -> Again:
         """What a retry would mean."""
         return await reopen.plan_retry(task, who, wish, self._kit)
 
-    async def retry(self, task: TaskId, who: Who, wish: reopen.Retry) -> TaskState:
+    async def retry(self, task: TaskId, who: Who, wish: Retry) -> TaskState:
         """The same task again, from a step."""
         self._runtime.require_ready()
         return self._told(await reopen.retry(task, who, wish, self._kit))
@@ -32,11 +33,15 @@ class Rework(Undoing):
         state = await control.load(task, who, self._kit)
         return await self._made((await fork.fork(state, who, wish, self._kit)).task, who)
 
-    async def plan_patch(self, task: TaskId, who: Who, wish: revise.Patch) -> revise.Revised:
+    async def plan_at(self, state: TaskState, revision: int) -> PlanAt:
+        """The plan of a task as one of its revisions had it."""
+        return await plan_at(state, revision, self._kit)
+
+    async def plan_patch(self, task: TaskId, who: Who, wish: Patch) -> revise.Revised:
         """What a patch would make of the plan."""
         return await revise.plan_patch(task, who, wish, self._kit, name=digest)
 
-    async def patch(self, task: TaskId, who: Who, wish: revise.Patch) -> revise.Revised:
+    async def patch(self, task: TaskId, who: Who, wish: Patch) -> revise.Revised:
         """Change what has not begun."""
         self._runtime.require_ready()
         done = await revise.patch(task, who, wish, self._kit, name=digest)

@@ -7,10 +7,7 @@ from everstep.domain.errors import PlanError
 from everstep.domain.events import Who
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.engine.fork import Fork
-from everstep.engine.reopen import Retry
-from everstep.engine.revise import Patch
-from everstep.engine.undoable import Undo
+from everstep.domain.wishes import Fork, Patch, Retry, Undo
 from everstep.facade.desk import Desk
 from everstep.wire.again import again_json, revised_json, undo_json
 from everstep.wire.change import read_ops

@@ -1,15 +1,15 @@
 """Undoing: the desk's operation that takes back what a task did, and what all of its kind share."""
 
 from everstep.domain.attempts import history_of
-from everstep.domain.errors import Unavailable
 from everstep.domain.events import Recorded, Who
 from everstep.domain.ids import Seq, TaskId
 from everstep.domain.task import TaskState
 from everstep.domain.undo import Outlook
+from everstep.domain.wishes import Undo
 from everstep.engine import control
 from everstep.engine.runtime import Runtime
 from everstep.engine.undo import undo
-from everstep.engine.undoable import Told, Undo, plan_undo
+from everstep.engine.undoable import Told, plan_undo
 from everstep.wire.event import decode
 from everstep.wire.plan import digest
 
@@ -38,7 +38,7 @@ class Undoing:
             done = await undo(await self._read(task, who), who, wish, self._kit, name=digest)
             if done is not None:
                 return await self._made(done.task, who)
-        raise Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
+        raise control.too_fast(task)
 
     async def _read(self, task: TaskId, who: Who) -> Told:
         """A task with its whole journal."""

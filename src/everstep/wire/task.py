@@ -22,8 +22,6 @@ from everstep.wire.times import maybe_text, to_text
 
 STEPS_MAX: Final = 500
 """As many steps are shown with their task; the others are paged."""
-REVISION: Final = 1
-"""Plans cannot be patched yet."""
 _NOT_IN_LISTS: Final[JsonObject] = dict.fromkeys(
     ["labels", "issues", "error", "estimate", "pauses", "actions", "limits", "heartbeat_at", "queue", "parent"]
 )
@@ -75,7 +73,7 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
         "owner": state.owner,
         "status": state.status.value,
         "outcome": state.outcome,
-        "plan": {"name": state.plan.name, "digest": state.plan_digest, "revision": REVISION},
+        "plan": {"name": state.plan.name, "digest": state.plan_digest, "revision": state.revision},
         "generation": state.generation,
         "epoch": state.epoch,
         "recoveries": state.recoveries,
@@ -101,7 +99,7 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
         "worker": state.worker,
         "heartbeat_at": None,
         "queue": None,
-        "parent": None,
+        "parent": None if state.parent is None else plain(state.parent),
         "created_by": actor_json(state.created_by),
         "created_at": to_text(state.created_at),
         "started_at": maybe_text(state.started_at),
@@ -124,7 +122,7 @@ def task_summary_json(summary: Summary, pauses: Mapping[TaskId, tuple[Pause, Ins
         "owner": summary.owner,
         "status": row.status.value,
         "outcome": row.outcome,
-        "plan": {"name": summary.plan_name, "digest": summary.plan_digest, "revision": REVISION},
+        "plan": {"name": summary.plan_name, "digest": summary.plan_digest, "revision": None},
         "generation": row.generation,
         "epoch": summary.epoch,
         "recoveries": row.recoveries,

@@ -261,17 +261,17 @@ def test_a_running_row_counts_and_a_failed_one_names_its_error() -> None:
 # --- commands ---
 
 LEGAL: dict[str, tuple[str, ...]] = {
-    "queued": ("cancel", "pause"),
-    "claimed": ("cancel", "pause"),
-    "running": ("cancel", "pause"),
-    "pausing": ("cancel", "resume"),
-    "paused by someone": ("cancel", "resume"),
-    "paused for someone": ("answer", "cancel", "pause"),
-    "stalled": ("cancel", "pause"),
-    "cancelling": ("cancel",),
-    "completed": (),
-    "failed": (),
-    "cancelled": (),
+    "queued": ("cancel", "fork", "patch", "pause"),
+    "claimed": ("cancel", "fork", "patch", "pause"),
+    "running": ("cancel", "fork", "patch", "pause"),
+    "pausing": ("cancel", "fork", "patch", "resume"),
+    "paused by someone": ("cancel", "fork", "patch", "resume", "undo"),
+    "paused for someone": ("answer", "cancel", "fork", "patch", "pause", "undo"),
+    "stalled": ("cancel", "fork", "patch", "pause"),
+    "cancelling": ("cancel", "fork"),
+    "completed": ("fork", "retry", "undo"),
+    "failed": ("fork", "retry", "undo"),
+    "cancelled": ("fork", "undo"),
 }
 
 

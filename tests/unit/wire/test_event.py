@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from everstep.domain import events as e
 from everstep.domain import pauses as p
+from everstep.domain.changes import Change, Link
 from everstep.domain.errors import LimitExceeded
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
@@ -105,6 +106,7 @@ STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
     dict[str, str]: st.dictionaries(words, words, max_size=2),
     PlanSpec: st.just(PLAN),
 }
+STRATEGIES[dict[str, dict[str, "JsonValue"]]] = st.dictionaries(words, objects, max_size=2)
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 
@@ -121,11 +123,23 @@ def _strategy(hint: Any) -> st.SearchStrategy[Any]:
         return values
     if hint is p.Pause:
         return pauses
+    if hint == Link | None:
+        return st.none() | st.builds(Link, task=st.just(TASK), step=st.none() | paths, link=st.just("fork_of"))
+    if hint == tuple[Change, ...]:
+        return st.lists(changes, max_size=2).map(tuple)
     if hint == tuple[e.RecoveredStep, ...]:
         return st.lists(records(e.RecoveredStep), max_size=2).map(tuple)
     return STRATEGIES[hint]
 
 
+changes = st.builds(
+    Change,
+    op=st.sampled_from(["append", "replace", "set", "skip"]),
+    id=words,
+    step=st.none() | st.just(PLAN.steps[0]),
+    after=st.none() | words,
+    note=st.none() | words,
+)
 pauses = st.builds(
     p.Pause,
     id=pause_ids,

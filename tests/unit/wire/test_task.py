@@ -116,7 +116,7 @@ def test_a_task_shows_what_it_was_given_and_what_came_of_it() -> None:
     assert task["progress"] == {"fraction": 1.0, "done": 2, "total": 2, "current": []}
     assert task["created_by"] == {"kind": "human", "id": "ana", "via": "cli"}
     assert (task["created_at"], task["ended_at"]) == ("1970-01-01T00:16:40.000Z", "1970-01-01T00:16:40.060Z")
-    assert (task["actions"], task["pause"], task["pauses"]) == ([], None, [])
+    assert (task["actions"], task["pause"], task["pauses"]) == (["fork", "retry", "undo"], None, [])
 
 
 def test_a_failed_task_carries_the_whole_error_and_its_issues() -> None:
@@ -268,7 +268,7 @@ def test_a_task_shows_its_oldest_pause_and_lists_all() -> None:
     task = task_json(failed_and_asked().state, told)
     assert object_of(task["pause"])["opened_at"] == "1970-01-01T00:16:40.040Z"
     assert task["pauses"] == ["p_1"]
-    assert task["actions"] == ["answer", "cancel", "pause"]
+    assert task["actions"] == ["answer", "cancel", "fork", "patch", "pause", "undo"]
 
 
 # --- rows ---

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
-from everstep.doors.api import admin, events, listing, logs, pauses, plans, steps, tasks, tools
+from everstep.doors.api import admin, events, listing, logs, pauses, plans, rework, steps, tasks, tools
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response
 
@@ -16,6 +16,10 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "tasks.pause": tasks.pause,
     "tasks.resume": tasks.resume,
     "tasks.cancel": tasks.cancel,
+    "tasks.retry": rework.retry,
+    "tasks.fork": rework.fork,
+    "tasks.patch": rework.patch,
+    "tasks.undo": rework.undo,
     "events.page": events.page,
     "steps.list": steps.list_all,
     "steps.get": steps.get,

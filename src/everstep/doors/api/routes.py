@@ -35,6 +35,10 @@ def _post(path: str, scope: Scope, handler: str, body: str, *, local: str = "") 
     return Route(method="POST", path=path, scope=scope, handler=handler, body=fields, local=more)
 
 
+def _patch(path: str, scope: Scope, handler: str, body: str) -> Route:
+    return Route(method="PATCH", path=path, scope=scope, handler=handler, body=frozenset(body.split()))
+
+
 _TASK: Final = "/v1/tasks/{task}"
 ROUTES: Final = (
     _post(
@@ -50,12 +54,16 @@ ROUTES: Final = (
     _get(f"{_TASK}/steps", "steps.list", "limit cursor"),
     _get(f"{_TASK}/steps/{{step}}", "steps.get"),
     _get(f"{_TASK}/steps/{{step}}/attempts/{{number}}", "steps.attempt"),
-    _get(f"{_TASK}/plan", "steps.plan"),
+    _get(f"{_TASK}/plan", "steps.plan", "revision"),
     _get(f"{_TASK}/artifacts/{{digest}}", "steps.artifact"),
     _get(f"{_TASK}/logs", "logs.read", "step attempt level after limit"),
     _post(f"{_TASK}/pause", "w", "tasks.pause", "mode note"),
     _post(f"{_TASK}/resume", "w", "tasks.resume", "note"),
     _post(f"{_TASK}/cancel", "w", "tasks.cancel", "note"),
+    _post(f"{_TASK}/retry", "w", "tasks.retry", "from_step arguments note confirm_effects dry_run"),
+    _post(f"{_TASK}/fork", "w", "tasks.fork", "from_step inputs arguments title note dry_run"),
+    _post(f"{_TASK}/undo", "w", "tasks.undo", "steps note dry_run"),
+    _patch(f"{_TASK}/plan", "w", "tasks.patch", "base_revision note ops dry_run"),
     _get("/v1/inbox", "pauses.list", "task type"),
     _get("/v1/inbox/{pause}", "pauses.get"),
     _post("/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note arguments output value"),

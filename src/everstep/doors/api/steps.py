@@ -9,10 +9,9 @@ from everstep.domain.ids import StepPath, item_path
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
 from everstep.doors.api.context import Asked, Backing, find_task, journal
-from everstep.doors.api.request import NO_STORE, Response, limit_in, reply
+from everstep.doors.api.request import NO_STORE, Response, limit_in, number_in, reply
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json, step_json
-from everstep.wire.task import REVISION
 from everstep.wire.values import canonical
 
 PAGE: Final = 50
@@ -54,9 +53,11 @@ async def attempt(back: Backing, asked: Asked) -> Response:
 
 
 async def plan(back: Backing, asked: Asked) -> Response:
-    """What the task was asked to do, in normal form."""
+    """What the task was asked to do, in normal form; as it is now, or as an earlier revision was."""
     state = await find_task(back, asked)
-    return reply({"revision": REVISION, "digest": state.plan_digest, "plan": plan_to_json(state.plan)})
+    wanted = number_in(asked.query, "revision", state.revision, most=2**31)
+    found = await back.desk.plan_at(state, wanted)
+    return reply({"revision": wanted, "digest": found.digest, "plan": plan_to_json(found.plan)})
 
 
 async def artifact(back: Backing, asked: Asked) -> Response:
