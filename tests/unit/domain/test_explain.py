@@ -282,7 +282,7 @@ def test_which_commands_are_legal_now(way: str) -> None:
 
 def test_a_pause_beside_another_leaves_both_to_be_dealt_with() -> None:
     history = paused(TOOL_ERROR).say(e.PauseOpened(pause=USER))
-    assert legal_commands(history.state) == ("answer", "cancel", "resume")
+    assert legal_commands(history.state) == ("answer", "cancel", "fork", "patch", "resume", "undo")
 
 
 # --- text ---

@@ -36,6 +36,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "pause": Entry("steer_command", "Stop a task at the next safe point"),
         "resume": Entry("steer_command", "Go on with a task"),
         "cancel": Entry("steer_command", "End a task"),
+        "retry": Entry("rework_command", "Do a task again from a step; what came before stands"),
+        "fork": Entry("rework_command", "A new task with the outcomes of another"),
+        "patch": Entry("rework_command", "Change steps that have not begun"),
+        "undo": Entry("rework_command", "Take back what a task did"),
     },
     "Answer": {
         "inbox": Entry("inbox_command", "What waits for someone"),
@@ -55,10 +59,14 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
 COMMANDS: Final = {name: entry for entries in SECTIONS.values() for name, entry in entries.items()}
 
 SYNONYMS: Final = {
-    **dict.fromkeys(("start", "exec", "execute", "submit", "retry", "continue"), "run"),
+    **dict.fromkeys(("start", "exec", "execute", "submit", "continue"), "run"),
     **dict.fromkeys(("list", "ps", "tasks", "status"), "ls"),
     **dict.fromkeys(("log", "tail"), "logs"),
     **dict.fromkeys(("stop", "kill", "abort", "rm", "delete"), "cancel"),
+    **dict.fromkeys(("rerun", "redo", "again"), "retry"),
+    **dict.fromkeys(("copy", "clone", "branch"), "fork"),
+    **dict.fromkeys(("edit", "modify"), "patch"),
+    **dict.fromkeys(("revert", "rollback", "compensate"), "undo"),
     **dict.fromkeys(("get", "describe", "info", "inspect"), "show"),
     **dict.fromkeys(("follow", "attach"), "watch"),
     **dict.fromkeys(("check", "validate", "lint", "fmt", "schema"), "plan"),

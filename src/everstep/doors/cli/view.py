@@ -282,6 +282,26 @@ def _pause_closed(view: TaskView, step: StepView, event: Json) -> None:
         step.status = "running"
 
 
+def _reopened(view: TaskView, _step: StepView, event: Json) -> None:
+    """A new generation: what is done anew looks as if it had never begun."""
+    view.status, view.outcome, view.outputs, view.error = "queued", None, None, None
+    view.issues, view.duration_s, view.fraction = [], None, 0.0
+    for path in event["data"].get("superseded") or ():
+        if (step := view.steps.get(path)) is not None:
+            view.steps[path] = StepView(id=step.id, title=step.title, tool=step.tool, effect=step.effect)
+
+
+def _revised(view: TaskView, _step: StepView, event: Json) -> None:
+    """Steps that were added stand where the plan has them."""
+    for change in event["data"].get("diff") or ():
+        if change["op"] != "append" or change["id"] in view.steps:
+            continue
+        new = StepView(id=change["id"], title=change["id"], tool=(change.get("step") or {}).get("tool"))
+        names = [*view.steps]
+        at = names.index(change["after"]) + 1 if change.get("after") in names else len(names)
+        view.steps = {name: new if name == new.id else view.steps[name] for name in [*names[:at], new.id, *names[at:]]}
+
+
 def _recovered(view: TaskView, _step: StepView, event: Json) -> None:
     view.status = "stalled"
     for lost in event["data"].get("steps") or ():
@@ -302,6 +322,8 @@ _CHANGES: Final[dict[str, Change]] = {
     "task.completed": _ended,
     "task.failed": _ended,
     "task.cancelled": _ended,
+    "task.reopened": _reopened,
+    "plan.revised": _revised,
     "step.started": _step_started,
     "step.waiting": _step_waiting,
     "attempt.started": _attempt_started,
