@@ -1,6 +1,6 @@
 """The history checker: judges what a trial left behind, from four records that no engine can embellish.
 
-Standard library only, and of ours only its own four files: a mistake shared with the engine would never be found.
+Standard library only, and of ours only its own five files: a mistake shared with the engine would never be found.
 
     python -m everstep.torture.checker STORE [--effects F] [--client F] [--streams F] [--json]
 """
@@ -32,6 +32,7 @@ from everstep.torture.history import (
     read_streams,
 )
 from everstep.torture.moves import TERMINAL
+from everstep.torture.rework import check_children, check_compensations
 
 PROOF: Final = {
     "start": ("task.created",),
@@ -40,6 +41,7 @@ PROOF: Final = {
     "cancel": ("task.cancelling", "task.cancelled"),
     "answer": ("pause.answered",),
     "retry": ("task.reopened",),
+    "patch": ("plan.revised",),
 }
 """What a client was told, and the events of which one must then be there."""
 
@@ -73,6 +75,8 @@ def judge(journal: Journal, logs: Logs, bounds: Bounds) -> Iterator[Violation]:
         if bounds.healed:
             yield from _finished(state)
     yield from _shared_keys(states)
+    yield from check_compensations(journal.events)
+    yield from check_children(journal.events)
     yield from _keys(journal, logs.client)
     yield from check_effects(states, logs.effects)
     yield from _told(states, logs.client)

@@ -103,7 +103,8 @@ def decided(state: State, step: Step, first: Attempt, second: Attempt) -> bool:
 def answers(state: State, step: Step, first: Attempt, second: Attempt) -> Iterator[Event]:
     """What somebody decided about the step between two of its attempts."""
     for event in _between(state, first, second):
-        if event.type == "task.reopened" or (event.type == "pause.answered" and event.step == step.path):
+        changed = event.type == "plan.revised" and any(one["id"] == step.path for one in event.data.get("diff") or ())
+        if event.type == "task.reopened" or changed or (event.type == "pause.answered" and event.step == step.path):
             yield event
 
 

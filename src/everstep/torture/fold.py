@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from everstep.torture.history import Event, Row, Violation
 from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, STEP_MOVES, TASK_MOVES, TERMINAL
+from everstep.torture.rework import revised, superseded
 
 
 @dataclass(slots=True)
@@ -71,7 +72,6 @@ class State:
     steps: dict[str, Step] = field(default_factory=dict)
     pauses: dict[str, Pause] = field(default_factory=dict)
     still: list[tuple[int, int | None]] = field(default_factory=list)
-    """When the task was paused: from, until."""
     problems: list[Violation] = field(default_factory=list)
 
     def blame(self, check: str, seq: int, what: str) -> None:
@@ -263,8 +263,16 @@ def _reopened(state: State, event: Event) -> None:
     state.recoveries = 0
     state.ended_at = None
     state.outcome = None
-    for path in event.data.get("superseded") or ():
+    for path in [*superseded(event.data, state.steps)]:
         _supersede(state.steps.setdefault(path, Step(path)))
+
+
+def _revised(state: State, event: Event) -> None:
+    for change in event.data.get("diff") or ():
+        step = state.steps.setdefault(change["id"], Step(change["id"]))
+        if step.status not in {"pending", "paused"} or (step.status == "paused" and change["op"] == "replace"):
+            state.blame("C5", event.seq, f"step {step.path} is changed while {step.status}")
+    state.plan = revised(state.plan, event.data.get("diff"))
 
 
 def _supersede(step: Step) -> None:
@@ -358,7 +366,7 @@ def _pause_closed(state: State, event: Event) -> None:
         if producer.status in {"failed", "skipped"}:
             _supersede(producer)
         answer = "retry"
-    if pause.step is not None and answer in AGAIN:
+    if pause.step is not None and (answer in AGAIN or pause.status == "withdrawn"):
         _move_step(state, event, state.steps[pause.step], "running")
 
 
@@ -374,6 +382,7 @@ _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "task.completed": _completed,
     "task.failed": lambda state, event: _end_task(state, event, "failed"),
     "task.reopened": _reopened,
+    "plan.revised": _revised,
     "step.started": _step_started,
     "step.waiting": _step_waiting,
     "attempt.started": _attempt_started,

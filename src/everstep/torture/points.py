@@ -31,6 +31,11 @@ BY_THE_STORE: Final = (
     "checkpoint.truncate.before", "checkpoint.truncate.after",
 )  # fmt: skip
 """Struck by the store's own suite: no task of ours comes there."""
+BY_THE_STORY: Final = (
+    "reopen.decide.before", "revise.decide.before", "fork.create.before", "fork.create.after",
+    "undo.create.before", "undo.create.after",
+)  # fmt: skip
+"""Struck while tasks are retried, patched, forked and undone (`torture/story`)."""
 
 
 def strikes(seed: int = 0) -> dict[str, tuple[Workload, Plot]]:

@@ -1,4 +1,4 @@
-"""`everstep retry`, `fork`, `patch`, `undo`: a task taken up again, copied, changed or taken back; ask first if unsure."""
+"""`everstep retry`, `fork`, `patch`, `undo`: a task taken up again, copied, changed or taken back."""
 
 import json
 from collections.abc import Callable, Sequence
