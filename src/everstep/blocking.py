@@ -22,6 +22,7 @@ from everstep.domain.states import TaskStatus
 from everstep.domain.task import StepState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.engine import Engine as AsyncEngine
+from everstep.facade.rework_blocking import ReworkedBlockingTask
 from everstep.facade.task import Task as AsyncTask
 from everstep.facade.views import Event, Result
 from everstep.facade.views import Pause as AsyncPause
@@ -203,12 +204,14 @@ class Engine:
         return self._open().wait(work)
 
 
-class Task:
+class Task(ReworkedBlockingTask):
     """A handle on one task; its properties are as of the last look."""
 
+    _task: AsyncTask
+    _thread: LoopThread
+
     def __init__(self, task: AsyncTask, thread: LoopThread) -> None:
-        self._task = task
-        self._thread = thread
+        super().__init__(task, thread)
 
     @property
     def id(self) -> str:
@@ -217,6 +220,10 @@ class Task:
     @property
     def status(self) -> str:
         return self._task.status
+
+    @property
+    def revision(self) -> int:
+        return self._task.revision
 
     @property
     def outcome(self) -> str | None:

@@ -60,6 +60,10 @@ def _append(plan: PlanSpec, op: Op) -> Change:
     if op.after is not None and op.after not in ids:
         guess = did_you_mean(f"there is no step '{op.after}' to append after", suggest(op.after, ids))
         raise Validation(guess, code="plan_invalid", what_to_do="name a step of `steps`")
+    if any(op.step.id == step.id for step in (*plan.steps, *plan.finally_steps)):
+        raise Validation(
+            f"'{op.step.id}' is already the id of a step", code="plan_invalid", what_to_do="use another id"
+        )
     return Change(op="append", id=op.step.id, step=op.step, after=op.after, note=op.note)
 
 
