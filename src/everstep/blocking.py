@@ -16,10 +16,7 @@ from typing import Any, Final, Self, TypeVar
 from everstep.authoring.plan import Plan
 from everstep.bootstrap import new_loop
 from everstep.domain.errors import EverstepError
-from everstep.domain.ids import StepPath
-from everstep.domain.progress import Progress
 from everstep.domain.states import TaskStatus
-from everstep.domain.task import StepState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.engine import Engine as AsyncEngine
 from everstep.facade.rework_blocking import ReworkedBlockingTask
@@ -222,10 +219,6 @@ class Task(ReworkedBlockingTask):
         return self._task.status
 
     @property
-    def revision(self) -> int:
-        return self._task.revision
-
-    @property
     def outcome(self) -> str | None:
         return self._task.outcome
 
@@ -236,14 +229,6 @@ class Task(ReworkedBlockingTask):
     @property
     def error(self) -> JsonObject | None:
         return self._task.error
-
-    @property
-    def progress(self) -> Progress:
-        return self._task.progress
-
-    @property
-    def steps(self) -> Mapping[StepPath, StepState]:
-        return self._task.steps
 
     @property
     def pauses(self) -> tuple["Pause", ...]:

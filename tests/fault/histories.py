@@ -198,3 +198,40 @@ def cancelled() -> History:
     history.acted("a", 1, 1025, "one")
     history.acted("tidy", 1, 1115, "one")
     return history
+
+
+def reworked() -> History:
+    """A step fails; the plan is patched while a question is open; the task is retried with one item of a list kept."""
+    history = History()
+    plan = {"name": "redo", "steps": [{"id": "a"}, {"id": "l", "for_each": [1, 2]}, {"id": "b"}]}
+    history.add("task.created", by="ana", plan=plan, key=None)
+    history.add("task.started", **{"from": "queued"}, worker=W1, epoch=1)
+    history.intent("a", 1, 1, W1)
+    history.add("step.completed", "a", attempt=1, via="tool")
+    history.add("plan.revised", by="ana", revision=2, diff=[{"op": "set", "id": "b", "step": {"id": "b"}}])
+    history.add("step.started", "l", items={"value": [1, 2]})
+    for index in range(2):
+        history.intent(f"l[{index}]", 1, 1, W1, idempotency_key=f"key-l{index}")
+    history.add("step.completed", "l[0]", attempt=1, via="tool")
+    history.add("attempt.failed", "l[1]", attempt=1, effect_state="none", called=True)
+    history.add("step.failed", "l[1]", attempt=1)
+    history.add("step.failed", "l", attempt=None)
+    history.add("task.failed", error={"code": "items_failed"}, skipped=["b"])
+    said: dict[str, Any] = {
+        "generation": 2,
+        "from_step": "l",
+        "kept": ["a", "l"],
+        "superseded": ["l", "b"],
+        "arguments": {},
+    }
+    history.add("task.reopened", by="ana", **said)
+    history.add("task.started", **{"from": "queued"}, worker=W1, epoch=2)
+    history.add("step.started", "l", items={"value": [1, 2]})
+    history.intent("l[1]", 2, 2, W1, idempotency_key="key-l1-again")
+    history.add("step.completed", "l[1]", attempt=2, via="tool")
+    history.add("step.completed", "l", attempt=None)
+    history.intent("b", 1, 2, W1)
+    history.add("step.completed", "b", attempt=1, via="tool")
+    history.add("task.completed", outcome="success", outputs={"value": {}})
+    history.row = row(history, generation=2, epoch=2, done=3, key=None)
+    return history

@@ -13,10 +13,10 @@ from everstep.domain import states
 from everstep.torture import moves
 from everstep.torture.checker import Bounds, check_canary, check_processes, main
 from everstep.torture.history import Frame, Said, read_effects
-from tests.fault.histories import TASK, W1, W2, Edit, History, cancelled, crashed, recover, retried
+from tests.fault.histories import TASK, W1, W2, Edit, History, cancelled, crashed, recover, retried, reworked
 
 
-@pytest.mark.parametrize("make", [crashed, retried, cancelled])
+@pytest.mark.parametrize("make", [crashed, retried, cancelled, reworked])
 def test_a_good_history_passes(tmp_path: Path, make: type[History]) -> None:
     assert make().judged(tmp_path) == []
 
@@ -286,3 +286,51 @@ def test_it_stands_alone(tmp_path: Path) -> None:
         check=True,
     )
     assert {name.split(".")[1] for name in json.loads(told.stdout.replace("'", '"'))} == {"torture"}
+
+
+# --- what starts over or changes ---
+
+
+def kept_step_again(history: History) -> None:
+    change(history, "task.reopened", kept=[], superseded=["b"])
+
+
+def kept_item_lost(history: History) -> None:
+    change(history, "task.reopened", kept=["a"])
+
+
+def revised_too_late(history: History) -> None:
+    change(history, "plan.revised", diff=[{"op": "set", "id": "a", "step": {"id": "a"}}])
+
+
+def generation_skipped(history: History) -> None:
+    change(history, "task.reopened", generation=3)
+
+
+def taken_back_twice(history: History) -> None:
+    for _ in range(2):
+        history.add("task.updated", by="ana", changes={"undone": {"by": TASK, "steps": {"a": "b"}}})
+    history.row["last_seq"] += 2
+
+
+def a_child_of_nobody(history: History) -> None:
+    change(history, "step.started", 2)
+    history.find("step.started", 2).type = "step.waiting"
+    change(history, "step.waiting", waiting_on={"kind": "child", "detail": "t_nobody"})
+
+
+@pytest.mark.parametrize(
+    ("edit", "check"),
+    [
+        (kept_step_again, "C2"),
+        (kept_item_lost, "C5"),
+        (revised_too_late, "C5"),
+        (generation_skipped, "C5"),
+        (taken_back_twice, "C10"),
+        (a_child_of_nobody, "C1"),
+    ],
+)
+def test_what_starts_over_is_judged(tmp_path: Path, edit: Edit, check: str) -> None:
+    history = reworked()
+    edit(history)
+    assert check in found(history, tmp_path)

@@ -11,7 +11,7 @@ import pytest
 
 from everstep.torture.checker import check
 from everstep.torture.history import Logs, read_client, read_effects
-from everstep.torture.points import BY_THE_STORY
+from everstep.torture.points import BY_THE_STORY, STORY
 from everstep.torture.trial import BOUNDS
 from tests.fault.mutants import SOURCE
 
@@ -29,7 +29,7 @@ def live(folder: Path, armed: str | None) -> int:
         environ["EVERSTEP_FAILPOINTS"] = f"{armed}=sigkill"
     with (folder / "child.log").open("ab") as said:
         done = subprocess.run(
-            [sys.executable, "-m", "everstep.torture.story", str(folder)],
+            [sys.executable, "-m", STORY, str(folder)],
             env=environ,
             stdout=said,
             stderr=said,

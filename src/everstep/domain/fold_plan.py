@@ -14,6 +14,7 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
         owner=owner,
         plan=body.plan,
         plan_digest=body.plan_digest,
+        first_digest=body.plan_digest,
         trusted=body.trusted,
         key=body.key,
         title=body.title,

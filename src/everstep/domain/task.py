@@ -104,6 +104,8 @@ class TaskState:
     owner: str
     plan: PlanSpec
     plan_digest: Digest
+    first_digest: Digest
+    """Of the plan that it was made with: what its key stands for."""
     trusted: bool
     key: str | None
     title: str

@@ -1,10 +1,13 @@
-"""The same as `rework_task` without `await`."""
+"""How a task stands in detail, and the same as `rework_task` without `await`."""
 
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
+from everstep.domain.ids import StepPath
+from everstep.domain.progress import Progress
+from everstep.domain.task import StepState
 from everstep.domain.values import JsonObject
-from everstep.facade.rework_task import ReworkedTask
+from everstep.facade.task import Task
 
 T = TypeVar("T")
 
@@ -19,12 +22,21 @@ class Waiting(Protocol):
 class ReworkedBlockingTask:
     """The part of a blocking `Task` that goes back, changes what comes, or takes back. A `dry_run` only tells."""
 
-    _task: ReworkedTask
-    _thread: Waiting
-
-    def __init__(self, task: Any, thread: Any) -> None:  # noqa: ANN401 -- the whole task says which
+    def __init__(self, task: Task, thread: Waiting) -> None:
         self._task = task
         self._thread = thread
+
+    @property
+    def revision(self) -> int:
+        return self._task.revision
+
+    @property
+    def progress(self) -> Progress:
+        return self._task.progress
+
+    @property
+    def steps(self) -> Mapping[StepPath, StepState]:
+        return self._task.steps
 
     def retry(
         self,

@@ -35,7 +35,9 @@ BY_THE_STORY: Final = (
     "reopen.decide.before", "revise.decide.before", "fork.create.before", "fork.create.after",
     "undo.create.before", "undo.create.after",
 )  # fmt: skip
-"""Struck while tasks are retried, patched, forked and undone (`torture/story`)."""
+"""Struck while tasks are retried, patched, forked and undone …"""
+STORY: Final = "everstep.torture.story"
+"""… by the program of this name."""
 
 
 def strikes(seed: int = 0) -> dict[str, tuple[Workload, Plot]]:

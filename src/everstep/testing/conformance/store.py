@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from everstep.domain.record import record
-from everstep.testing.conformance import store_commits, store_leases, store_lists
+from everstep.testing.conformance import store_commits, store_leases, store_lists, store_rework
 from everstep.testing.conformance.stage import Rig
 
 
@@ -58,6 +58,11 @@ CASES: Final = (
     Case(story=store_commits.pauses_follow_the_journal),
     Case(story=store_commits.no_update_is_lost, proves=("WF-10",)),
     Case(story=store_commits.events_are_bounded),
+    Case(story=store_rework.a_task_may_begin_with_outcomes),
+    Case(story=store_rework.a_task_and_a_line_elsewhere_are_written_together_or_not_at_all, proves=("X.9",)),
+    Case(story=store_rework.a_step_makes_a_task_in_its_own_commit),
+    Case(story=store_rework.a_reopened_task_is_queued_again),
+    Case(story=store_rework.a_revised_plan_has_its_number_of_steps),
 )
 
 

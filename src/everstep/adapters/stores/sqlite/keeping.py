@@ -68,7 +68,7 @@ def _check_task(reader: Reader, fetch: Fetch, row: tuple[Any, ...]) -> Iterator[
 def _check_row(task: str, state: TaskState, columns: list[Any]) -> Iterator[str]:
     told = {
         "key": state.key,
-        "plan_digest": state.plan_digest,
+        "plan_digest": state.first_digest,
         "title": state.title,
         "priority": state.priority,
         "created_at": state.created_at,
