@@ -1,5 +1,6 @@
 """A step that is a task of its own: made once, waited for without holding anything, ended with its parent."""
 
+from dataclasses import replace
 from typing import Final
 
 from everstep.domain.errors import Conflict, PlanError
@@ -124,3 +125,20 @@ async def cancel_children(state: TaskState, kit: Kit) -> None:
             except Conflict:  # it has ended meanwhile
                 continue
         kit.carry(child.id)
+
+
+async def pass_on_pause(state: TaskState, kit: Kit) -> None:
+    """Children stand still with their parent, and go on with it: only what the parent's pause set is lifted."""
+    parent = Who(owner=state.owner, actor=replace(kit.actor, id=state.id))
+    for child in await kit.store.load_tasks(list(state.children.values())):
+        if child is None or child.terminal or child.cancelled_at is not None:
+            continue
+        ours = any(getattr(pause.reason, "by", None) == state.id for pause in child.pauses.values())
+        if state.held_back and not child.held_back:
+            after = await control.pause(child.id, parent, f"its parent {state.id} is paused", kit)
+        elif ours and not state.held_back:
+            after = await control.resume(child.id, parent, f"its parent {state.id} goes on", kit)
+        else:
+            continue
+        kit.carry(child.id)
+        await pass_on_pause(after, kit)

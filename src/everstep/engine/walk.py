@@ -17,7 +17,7 @@ from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at, finally_until
-from everstep.engine.child import cancel_children, child_ends, prepare
+from everstep.engine.child import cancel_children, child_ends, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import Surroundings, invoke
 from everstep.engine.kit import Kit
@@ -75,7 +75,7 @@ class Walk:
             intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
             if self._held.newborn:
-                self._born()
+                await self._born()
             self._start(intents)
             done = not self._calls and not self._ended and not self.told
             if done or self._held.state.status not in HELD:
@@ -132,8 +132,10 @@ class Walk:
             kit.carry(child)
         return [judge(state, path, outcome, kit) for path, outcome in await child_ends(state, kit)]
 
-    def _born(self) -> None:
-        """Tasks that our steps made are durable: let them be carried."""
+    async def _born(self) -> None:
+        """Tasks that our steps made are durable: let them be carried, unless we are being paused."""
+        if self._held.state.held_back:
+            await pass_on_pause(self._held.state, self._kit)
         waited_for = self._held.state.children.values()
         for child in self._held.newborn.values():
             if child.id in waited_for:

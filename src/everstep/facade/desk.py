@@ -192,12 +192,12 @@ class Desk(Rework):
     async def pause(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """Ask for a pause."""
         self._runtime.require_ready()
-        return self._told(await control.pause(task, who, note, self._kit))
+        return await self._passed_on(self._told(await control.pause(task, who, note, self._kit)))
 
     async def resume(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """Lift a pause someone asked for."""
         self._runtime.require_ready()
-        return self._told(await control.resume(task, who, note, self._kit))
+        return await self._passed_on(self._told(await control.resume(task, who, note, self._kit)))
 
     async def cancel(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """End on request."""

@@ -1,19 +1,17 @@
 """Undoing: the desk's operation that takes back what a task did, and what all of its kind share."""
 
-from everstep.domain.attempts import history_of
-from everstep.domain.events import Recorded, Who
-from everstep.domain.ids import Seq, TaskId
+from everstep.domain.events import Who
+from everstep.domain.ids import TaskId
 from everstep.domain.task import TaskState
 from everstep.domain.undo import Outlook
 from everstep.domain.wishes import Undo
 from everstep.engine import control
+from everstep.engine.child import pass_on_pause
 from everstep.engine.runtime import Runtime
 from everstep.engine.undo import undo
-from everstep.engine.undoable import Told, plan_undo
-from everstep.wire.event import decode
+from everstep.engine.undoable import plan_undo
+from everstep.facade.telling import told_of
 from everstep.wire.plan import digest
-
-EVENTS_PAGE = 500
 
 
 class Undoing:
@@ -25,7 +23,7 @@ class Undoing:
 
     async def plan_undo(self, task: TaskId, who: Who, wish: Undo) -> Outlook:
         """What an undo would take back, and what would stay."""
-        return await plan_undo(await self._read(task, who), wish, self._kit)
+        return await plan_undo(await told_of(task, who, self._kit), wish, self._kit)
 
     async def undo(self, task: TaskId, who: Who, wish: Undo) -> TaskState:
         """A new task that takes back what this one did."""
@@ -35,24 +33,21 @@ class Undoing:
             if made.key == wish.key and made.parent is not None and made.parent.task == task:
                 return made
         for _ in range(control.TRIES):
-            done = await undo(await self._read(task, who), who, wish, self._kit, name=digest)
+            done = await undo(await told_of(task, who, self._kit), who, wish, self._kit, name=digest)
             if done is not None:
                 return await self._made(done.task, who)
         raise control.too_fast(task)
-
-    async def _read(self, task: TaskId, who: Who) -> Told:
-        """A task with its whole journal."""
-        state = await control.load(task, who, self._kit)
-        events: list[Recorded] = []
-        while len(events) < state.seq - 1:
-            page = await self._kit.store.read_events(task, Seq(1 + len(events)), EVENTS_PAGE)
-            events += [decode(one.encoded) for one in page if one.seq <= state.seq]
-        return Told(state=state, history=history_of(events))
 
     async def _made(self, task: TaskId, who: Who) -> TaskState:
         """A task that was made of another one: carried like any other."""
         self._runtime.loop.carry_too(task)
         return await control.load(task, who, self._kit)
+
+    async def _passed_on(self, state: TaskState) -> TaskState:
+        """Tasks that it waits for stand still and go on with it."""
+        if state.children:
+            await pass_on_pause(state, self._kit)
+        return state
 
     def _told(self, state: TaskState) -> TaskState:
         self._runtime.loop.nudge(state.id)

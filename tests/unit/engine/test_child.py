@@ -181,7 +181,24 @@ async def test_while_it_waits_the_step_is_no_call(engine: TestEngine, tools: Too
     await task.pause()
     await engine.clock.advance("1s")
     assert (await task.refresh()).status == "paused"
+    (child,) = await children(engine)
+    assert child.status == "pausing", "it stands still with its parent"
     tools.release.set()
     await engine.clock.advance("1s")
+    assert [one.status for one in await children(engine)] == ["paused"]
     await task.resume()
+    assert (await finish(engine, task)).status == "completed"
+
+
+async def test_a_childs_own_pause_is_not_lifted_by_its_parent(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(trusted(runs(inline(HOLD))))
+    await asyncio.wait_for(tools.holding.wait(), 5)
+    (child,) = await children(engine)
+    await (await engine.get(child.id)).pause(note="mine")
+    await task.pause()
+    await task.resume()
+    tools.release.set()
+    await engine.clock.advance("1s")
+    assert [one.status for one in await children(engine)] == ["paused"]
+    await (await engine.get(child.id)).resume()
     assert (await finish(engine, task)).status == "completed"
