@@ -102,7 +102,8 @@ def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) ->
         step.attempt = None
         state.open.pop(step.path, None)
     step.wait = None
-    state.children.pop(step.path, None)
+    if state.children:
+        state.children.pop(step.path, None)
     step.phase = Phase.DONE
     step.retry_at = None
     state.timers.pop(step.path, None)

@@ -45,6 +45,8 @@ class Walk:
         self._ended: list[tuple[StepPath, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
         self._looked_at = Instant(0)
+        self._spawning = False
+        """Whether a call has ended that wants a task made."""
         self._sent_on = False
         """Whether our children have heard that we are cancelled."""
         self.told = False
@@ -110,9 +112,9 @@ class Walk:
             if self._held.state.children:
                 self._ended += await child_ends(self._held.state, self._kit)
         ends, self._ended = self._ended, []
-        for place, (path, outcome) in enumerate(ends):
-            if isinstance(outcome, Spawns):
-                ends[place] = (path, await prepare(self._held, path, outcome, self._kit))
+        if self._spawning:
+            self._spawning = False
+            ends = [(path, await self._prepared(path, outcome)) for path, outcome in ends]
         return [judge(self._held.state, path, outcome, self._kit) for path, outcome in ends]
 
     def _timer(self) -> Timer | None:
@@ -122,6 +124,9 @@ class Walk:
         if due is None:
             return None
         return self._kit.clock.call_later(max(0, due - self._kit.clock.now()) / 1000, self._wake)
+
+    async def _prepared(self, path: StepPath, outcome: Outcome) -> Outcome:
+        return await prepare(self._held, path, outcome, self._kit) if isinstance(outcome, Spawns) else outcome
 
     async def _children(self) -> Sequence[Ended]:
         """Tasks that steps wait for: those that have ended; the others are carried here too, or cancelled with us."""
@@ -152,7 +157,10 @@ class Walk:
         if self._calls.get(path) is not call:
             return
         del self._calls[path]
-        self._ended.append((path, _CUT_OFF if call.cancelled() else call.result()))
+        outcome = _CUT_OFF if call.cancelled() else call.result()
+        if type(outcome) is Spawns:
+            self._spawning = True
+        self._ended.append((path, outcome))
         self._wake()
 
     def _wake(self) -> None:
@@ -169,9 +177,9 @@ class Walk:
         assert until is not None
         in_time = {path for path in self._calls if now < until and is_final(state, spec_of(state, path))}
         await self._end_calls([path for path in self._calls if path not in in_time])
-        if in_time:
+        for call in [self._calls[path] for path in in_time if path in self._calls]:
             timer = self._kit.clock.call_later((until - now) / 1000, self.tell)
-            self._calls[next(iter(in_time))].add_done_callback(lambda _: timer.cancel())
+            call.add_done_callback(lambda _, timer=timer: timer.cancel())  # type: ignore[misc]
 
     async def _end_calls(self, paths: Sequence[StepPath]) -> None:
         """Cancel these calls; what does not end within the grace time is given up as unknown."""

@@ -81,6 +81,7 @@ async def failure_lines(connection: Connection, view: TaskView) -> list[str]:
         lines.append(f"  in:  step {step}" + (f", attempt {error['attempt']}" if error.get("attempt") else ""))
     lines.append(f"  do:  {safe(error.get('what_to_do') or 'look at the step')}")
     lines.append(f"       everstep show {short(view.id)} {step or ''}".rstrip())
+    lines.append(f"       everstep retry {short(view.id)}    again from there; what came before stands")
     return lines
 
 

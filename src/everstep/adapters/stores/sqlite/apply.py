@@ -58,8 +58,9 @@ class StepUnit:
         self.size_bytes = 0
         for line in self.lines:
             self.size_bytes += len(line[4])
-        self.children = [CreateUnit(child) for child in commit.children]
-        if self.children:
+        self.children: list[CreateUnit] = []
+        if commit.children:
+            self.children = [CreateUnit(child) for child in commit.children]
             born = [event for child in self.children for event in child.events]
             self.answer = replace(self.answer, events=(*self.answer.events, *born))
 
