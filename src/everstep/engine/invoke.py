@@ -11,7 +11,7 @@ from everstep.domain.ids import Instant, Millis, StepPath, TaskId
 from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Succeeded, Waits
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
-from everstep.domain.task import Intent
+from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
@@ -21,16 +21,6 @@ from everstep.ports.tool import Call, Deferred, Log, NeedsInput
 
 T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
-
-
-@record
-class Surroundings:
-    """What a call may know of its task."""
-
-    owner: str
-    workspace: str
-    answer: JsonValue
-    timeout_ms: Millis
 
 
 class CallLog:
@@ -54,13 +44,17 @@ class CallLog:
 class CallContext:
     """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
 
-    __slots__ = ("_around", "_ending", "_intent", "_kit")
+    __slots__ = ("_ending", "_intent", "_kit", "answer", "entry", "owner", "timeout_ms", "workspace")
 
-    def __init__(self, intent: Intent, around: Surroundings, kit: Kit) -> None:
+    def __init__(self, intent: Intent, entry: Entry, state: TaskState, timeout_ms: Millis, kit: Kit) -> None:
         self._intent = intent
-        self._around = around
         self._kit = kit
         self._ending: asyncio.Event | None = None
+        self.entry = entry
+        self.timeout_ms = timeout_ms
+        self.owner = state.owner
+        self.workspace = state.workspace
+        self.answer = state.steps[intent.step].answer
 
     @property
     def task_id(self) -> TaskId:
@@ -75,24 +69,16 @@ class CallContext:
         return self._intent.attempt
 
     @property
-    def owner(self) -> str:
-        return self._around.owner
-
-    @property
     def workdir(self) -> Path:
-        return Path(self._around.workspace)
+        return Path(self.workspace)
 
     @property
     def idempotency_key(self) -> str:
         return self._intent.idempotency_key
 
     @property
-    def answer(self) -> JsonValue:
-        return self._around.answer
-
-    @property
     def deadline(self) -> datetime:
-        return datetime.fromtimestamp((self._intent.started_at + self._around.timeout_ms) / 1000, UTC)
+        return datetime.fromtimestamp((self._intent.started_at + self.timeout_ms) / 1000, UTC)
 
     @property
     def cancelled(self) -> bool:
@@ -106,7 +92,7 @@ class CallContext:
         return self._kit.clock.now()
 
     def remaining(self) -> float:
-        return (self._intent.started_at + self._around.timeout_ms - self._kit.clock.now()) / 1000
+        return (self._intent.started_at + self.timeout_ms - self._kit.clock.now()) / 1000
 
     async def wait_cancelled(self) -> None:
         self._ending = self._ending or asyncio.Event()
@@ -121,17 +107,16 @@ class CallContext:
         self._ending.set()
 
 
-async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
+async def invoke(intent: Intent, ctx: CallContext, kit: Kit) -> Outcome:
     """Call the tool of a durable intent and say what came of it. Raises nothing but CancelledError."""
-    entry = kit.catalog.get(intent.tool)
+    entry = ctx.entry
     arguments = kit.codec.fresh(intent.input)
     assert isinstance(arguments, dict)
     call = Call(tool=intent.tool, arguments=arguments, effect=intent.effect, idempotency_key=intent.idempotency_key)
-    ctx = CallContext(intent, around, kit)
     began = kit.clock.monotonic()
     kit.fault("call.execute.before")
     try:
-        result = await _outcome_of(around.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
+        result = await _outcome_of(ctx.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
     except asyncio.CancelledError:
         ctx.end()
         raise
@@ -144,7 +129,7 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
         return Asked(question=str(error), schema=error.schema)
     timed_out = isinstance(error, TimeIsUp)
     if timed_out:
-        failure = _timeout(intent, around)
+        failure = _timeout(intent, ctx.timeout_ms)
     else:
         failure = classify(error, tool=intent.tool, adapter_says=entry.adapter.classify(error))
     if failure.category is Category.INTERNAL:
@@ -233,11 +218,11 @@ def _invalid(entry: Entry, why: str) -> Failure:
     )
 
 
-def _timeout(intent: Intent, around: Surroundings) -> Failure:
+def _timeout(intent: Intent, timeout_ms: Millis) -> Failure:
     return Failure(
         code="timeout",
         category=Category.TRANSIENT,
-        message=f"'{intent.tool}' did not answer within {around.timeout_ms / 1000:g} s",
+        message=f"'{intent.tool}' did not answer within {timeout_ms / 1000:g} s",
         what_to_do="give the step a longer `timeout`, or retry it",
         effect_state=EffectState.UNKNOWN,
     )

@@ -8,7 +8,6 @@ the task ends, is paused, or only waits for a time; then it holds nothing but, i
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 
 from everstep.domain.decide import Ended, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
@@ -17,7 +16,7 @@ from everstep.domain.outcome import Failed, Outcome
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
-from everstep.engine.invoke import Surroundings, invoke
+from everstep.engine.invoke import CallContext, invoke
 from everstep.engine.kit import Kit
 from everstep.engine.recover import judge, lost_calls
 from everstep.ports.clock import Timer
@@ -39,7 +38,7 @@ class Walk:
         self._held = held
         self._first = intents
         self._kit = kit
-        self._calls: dict[StepPath, asyncio.Task[Outcome]] = {}
+        self._calls: dict[StepPath, asyncio.Task[None]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
         self._looked_at = Instant(0)
@@ -112,15 +111,22 @@ class Walk:
 
     def _start(self, intents: Sequence[Intent]) -> None:
         for intent in intents:
-            call = self._kit.loop.create_task(invoke(intent, self._surroundings(intent), self._kit))
-            self._calls[intent.step] = call
-            call.add_done_callback(partial(self._on_end, intent.step))
+            self._calls[intent.step] = self._kit.loop.create_task(self._call(intent))
 
-    def _on_end(self, path: StepPath, call: asyncio.Task[Outcome]) -> None:
-        if self._calls.get(path) is not call:
+    async def _call(self, intent: Intent) -> None:
+        """One call. It reports its own end: a callback would cost another turn of the loop."""
+        try:
+            outcome = await invoke(intent, self._context(intent), self._kit)
+        except asyncio.CancelledError:
+            self._on_end(intent.step, _CUT_OFF)
+            raise
+        self._on_end(intent.step, outcome)
+
+    def _on_end(self, path: StepPath, outcome: Outcome) -> None:
+        if self._calls.get(path) is not asyncio.current_task(self._kit.loop):
             return
         del self._calls[path]
-        self._ended.append((path, _CUT_OFF if call.cancelled() else call.result()))
+        self._ended.append((path, outcome))
         self._wake()
 
     def _wake(self) -> None:
@@ -133,19 +139,17 @@ class Walk:
             call.cancel()
         if self._calls:
             await asyncio.wait(self._calls.values(), timeout=self._kit.limits.cancel_grace_s)
-        for path in list(self._calls):
+        for path, call in list(self._calls.items()):
             del self._calls[path]
+            if call.done():  # cancelled before its first turn: it never ran, so it could not report
+                self._ended.append((path, _CUT_OFF))
+                continue
             self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
             self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
 
-    def _surroundings(self, intent: Intent) -> Surroundings:
+    def _context(self, intent: Intent) -> CallContext:
         state, kit = self._held.state, self._kit
         spec = spec_of(state, intent.step)
-        tool = kit.catalog.get(intent.tool).spec
-        timeout = spec.timeout_ms or state.plan.defaults.timeout_ms or tool.timeout_ms or kit.limits.step_timeout_ms
-        return Surroundings(
-            owner=state.owner,
-            workspace=state.workspace,
-            answer=state.steps[intent.step].answer,
-            timeout_ms=Millis(timeout),
-        )
+        entry = kit.catalog.get(intent.tool)
+        said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
+        return CallContext(intent, entry, state, Millis(said or kit.limits.step_timeout_ms), kit)
