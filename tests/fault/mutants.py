@@ -77,11 +77,11 @@ MUTANTS = (
         (
             Edit(
                 "adapters/stores/sqlite/store.py",
-                "        answers = await self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])\n",
+                "        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])\n",
                 "        import asyncio\n"
                 "        units = [apply.StepUnit(commit) for commit in commits]\n"
                 "        self._late = asyncio.ensure_future(self._hold.writes.submit(units))\n"
-                "        answers = [unit.answer for unit in units]\n",
+                "        answers = asyncio.sleep(0, [unit.answer for unit in units])\n",
             ),
         ),
         CLEAN,
@@ -92,12 +92,12 @@ MUTANTS = (
         (
             Edit(
                 "engine/commit.py",
-                "    (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
-                "    from everstep.adapters.stores.journal import commit_steps\n"
-                "    import asyncio\n"
-                "    kit.feed.publish(commit_steps(_unit(held, drafts, lap)).events)\n"
-                "    await asyncio.sleep(0.001)\n"
-                "    (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
+                "            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
+                "            from everstep.adapters.stores.journal import commit_steps\n"
+                "            import asyncio\n"
+                "            kit.feed.publish(commit_steps(_unit(held, drafts, lap)).events)\n"
+                "            await asyncio.sleep(0.001)\n"
+                "            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
             ),
         ),
         CLEAN,

@@ -23,7 +23,7 @@ from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.advance import advance
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
-from everstep.ports.store import Committed, Stale
+from everstep.ports.store import Committed
 
 STORE_WAIT_MS: Final = 500
 
@@ -67,8 +67,11 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             continue
         if not drafts and not lap.proposals:
             return ()
+        payloads = _payloads(drafts, lap)
         try:
-            result = await _commit(held, drafts, lap, kit)
+            if payloads:
+                await kit.store.put_payloads(payloads)
+            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))
         except (Unavailable, StoreFull) as trouble:
             kit.sink.trouble("the store does not take the commit", trouble, task=held.lease.task)
             await _wait_for_store(held, kit)
@@ -77,6 +80,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             ended = [*ended, *(Ended(path=path, outcome=_NEVER_CALLED, retry=kit.limits.retry) for path in forgotten)]
             continue
         if isinstance(result, Committed):
+            kit.feed.publish(result.events)
             return granted(held, result, at)
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
@@ -124,16 +128,6 @@ def granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
         apply_intent(held.state, intent, held.lease.worker, at)
     held.state.seq = done.last_seq
     return done.intents
-
-
-async def _commit(held: HeldTask, drafts: list[Draft], lap: Lap, kit: Kit) -> Committed | Stale:
-    payloads = _payloads(drafts, lap)
-    if payloads:
-        await kit.store.put_payloads(payloads)
-    (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))
-    if isinstance(result, Committed):
-        kit.feed.publish(result.events)
-    return result
 
 
 def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
@@ -190,10 +184,16 @@ _PAYLOAD_OF: Final = {
 
 def _payloads(drafts: Sequence[Draft], lap: Lap) -> list[tuple[Digest, bytes]]:
     """What must be kept by content before the commit that refers to it."""
-    sealed: list[Sealed] = [proposal.input for proposal in lap.proposals]
+    found: list[tuple[Digest, bytes]] = []
+    for proposal in lap.proposals:
+        _add_payload(found, proposal.input)
     for draft in drafts:
         name = _PAYLOAD_OF.get(type(draft.body))
-        value = getattr(draft.body, name) if name is not None else None
-        if value is not None:
-            sealed.append(value)
-    return [(one.digest, one.raw) for one in sealed if one.by_reference and one.raw is not None]
+        if name is not None:
+            _add_payload(found, getattr(draft.body, name))
+    return found
+
+
+def _add_payload(found: list[tuple[Digest, bytes]], sealed: Sealed | None) -> None:
+    if sealed is not None and sealed.by_reference and sealed.raw is not None:
+        found.append((sealed.digest, sealed.raw))

@@ -8,7 +8,7 @@ Rules every answer keeps (one conformance suite, `everstep.testing.conformance.s
 - Domain types only: no row, cursor, SQL text or driver type crosses this line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -253,8 +253,8 @@ class Store(Protocol):
         """This worker's tasks whose `due_at` has come."""
 
     # Commits
-    async def commit_steps(self, commits: Sequence[StepCommit]) -> Sequence[Commit]:
-        """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
+    def commit_steps(self, commits: Sequence[StepCommit]) -> Awaitable[Sequence[Commit]]:
+        """Outcomes and next intents, guarded by (epoch, worker, last_seq). Once per lap: no coroutine of its own."""
 
     async def commit_commands(self, commands: Sequence[Command]) -> Sequence[Commit]:
         """Commands and answers, guarded by (status, generation, open pause)."""

@@ -5,7 +5,7 @@ neither. What is returned is durable.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -121,10 +121,10 @@ class SqliteStore:
 
     # Commits
 
-    async def commit_steps(self, commits: Sequence[t.StepCommit]) -> Sequence[port.Commit]:
+    def commit_steps(self, commits: Sequence[t.StepCommit]) -> Awaitable[Sequence[port.Commit]]:
         """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
-        answers = await self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])
-        return cast("Sequence[port.Commit]", answers)
+        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])
+        return cast("Awaitable[Sequence[port.Commit]]", answers)
 
     async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:
         """Commands and answers, guarded by (status, generation, open pause)."""
