@@ -130,9 +130,9 @@ MUTANTS = (
         (
             Edit(
                 "adapters/stores/sqlite/apply.py",
-                "        self.lines = lines(commit.at, steps, self.answer.events)\n",
-                "        every = lines(commit.at, steps, self.answer.events)\n"
-                "        self.lines = [line for line in every if line[2] != 'attempt.started']\n",
+                "        return lines(guard.num, self.commit.at, self.answer.events)\n",
+                "        every = lines(guard.num, self.commit.at, self.answer.events)\n"
+                "        return [line for line in every if line[3] != 'attempt.started']\n",
             ),
         ),
         CLEAN,

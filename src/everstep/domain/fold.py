@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from everstep.domain import events as e
-from everstep.domain.ids import Epoch, Instant, StepPath, WorkerId, split_path
+from everstep.domain.ids import Epoch, Instant, StepPath, split_path
 from everstep.domain.pauses import OF_THE_TASK, InputRequired
 from everstep.domain.plan import OnError
 from everstep.domain.states import (
@@ -218,40 +218,41 @@ def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: In
         state.timers[path] = body.until
 
 
-def apply_intent(state: TaskState, intent: Intent, worker: WorkerId, at: Instant) -> None:
+def apply_intent(state: TaskState, intent: Intent) -> None:
     """As `attempt.started`, straight from what the store has granted."""
-    state.updated_at = at
-    _open(state, intent.step, intent, worker=worker, at=at)
+    state.updated_at = intent.attempt.started_at
+    _open(state, intent.step, intent.attempt)
 
 
 def _attempt_started(state: TaskState, body: e.AttemptStarted, path: StepPath, at: Instant) -> None:
-    _open(state, path, body, worker=body.worker, at=at)
+    attempt = OpenAttempt(
+        number=body.attempt,
+        epoch=body.epoch,
+        worker=body.worker,
+        tool=body.tool,
+        tool_version=body.tool_version,
+        effect=body.effect,
+        idempotency_key=body.idempotency_key,
+        input=body.input,
+        started_at=at,
+    )
+    _open(state, path, attempt)
 
 
-def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, worker: WorkerId, at: Instant) -> None:
+def _open(state: TaskState, path: StepPath, attempt: OpenAttempt) -> None:
     step = step_of(state, path)
     if step.attempt is not None or step.ended:
-        raise BrokenJournal(f"step {path}: attempt {call.attempt} starts while {step.status}")
+        raise BrokenJournal(f"step {path}: attempt {attempt.number} starts while {step.status}")
     _move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.EXECUTING
-    step.attempts = call.attempt
-    step.last_effect = call.effect
+    step.attempts = attempt.number
+    step.last_effect = attempt.effect
     step.retry_at = None
     if state.timers:
         state.timers.pop(path, None)
     step.pause = None
-    step.started_at = step.started_at or at
-    step.attempt = state.open[path] = OpenAttempt(
-        number=call.attempt,
-        epoch=call.epoch,
-        worker=worker,
-        tool=call.tool,
-        tool_version=call.tool_version,
-        effect=call.effect,
-        idempotency_key=call.idempotency_key,
-        input=call.input,
-        started_at=at,
-    )
+    step.started_at = step.started_at or attempt.started_at
+    step.attempt = state.open[path] = attempt
 
 
 def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: Instant) -> None:

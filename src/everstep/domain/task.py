@@ -247,14 +247,7 @@ class Intent:
 
     task: TaskId
     step: StepPath
-    attempt: int
-    epoch: Epoch
-    tool: str
-    tool_version: str
-    effect: Effect
-    idempotency_key: str
-    input: Sealed
-    started_at: Instant
+    attempt: OpenAttempt
 
 
 @record

@@ -81,7 +81,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             continue
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
-            return granted(held, result, at)
+            return granted(held, result)
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
         await reload(held, kit)
@@ -122,10 +122,10 @@ def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepC
     return held, _unit(held, drafts, lap)
 
 
-def granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
+def granted(held: HeldTask, done: Committed) -> Sequence[Intent]:
     """What the store granted, applied to the state we hold."""
     for intent in done.intents:
-        apply_intent(held.state, intent, held.lease.worker, at)
+        apply_intent(held.state, intent)
     held.state.seq = done.last_seq
     return done.intents
 

@@ -30,7 +30,7 @@ class CallLog:
 
     def __init__(self, sink: Sink, intent: Intent) -> None:
         self._sink = sink
-        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt
+        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt.number
 
     def info(self, text: str, **fields: JsonValue) -> None:
         """Worth knowing."""
@@ -66,7 +66,7 @@ class CallContext:
 
     @property
     def attempt(self) -> int:
-        return self._intent.attempt
+        return self._intent.attempt.number
 
     @property
     def workdir(self) -> Path:
@@ -74,11 +74,11 @@ class CallContext:
 
     @property
     def idempotency_key(self) -> str:
-        return self._intent.idempotency_key
+        return self._intent.attempt.idempotency_key
 
     @property
     def deadline(self) -> datetime:
-        return datetime.fromtimestamp((self._intent.started_at + self.timeout_ms) / 1000, UTC)
+        return datetime.fromtimestamp((self._intent.attempt.started_at + self.timeout_ms) / 1000, UTC)
 
     @property
     def cancelled(self) -> bool:
@@ -92,7 +92,7 @@ class CallContext:
         return self._kit.clock.now()
 
     def remaining(self) -> float:
-        return (self._intent.started_at + self.timeout_ms - self._kit.clock.now()) / 1000
+        return (self._intent.attempt.started_at + self.timeout_ms - self._kit.clock.now()) / 1000
 
     async def wait_cancelled(self) -> None:
         self._ending = self._ending or asyncio.Event()
@@ -109,10 +109,11 @@ class CallContext:
 
 async def invoke(intent: Intent, ctx: CallContext, kit: Kit) -> Outcome:
     """Call the tool of a durable intent and say what came of it. Raises nothing but CancelledError."""
-    entry = ctx.entry
-    arguments = kit.codec.fresh(intent.input)
+    entry, attempt = ctx.entry, intent.attempt
+    tool = attempt.tool
+    arguments = kit.codec.fresh(attempt.input)
     assert isinstance(arguments, dict)
-    call = Call(tool=intent.tool, arguments=arguments, effect=intent.effect, idempotency_key=intent.idempotency_key)
+    call = Call(tool=tool, arguments=arguments, effect=attempt.effect, idempotency_key=attempt.idempotency_key)
     began = kit.clock.monotonic()
     kit.fault("call.execute.before")
     try:
@@ -129,11 +130,11 @@ async def invoke(intent: Intent, ctx: CallContext, kit: Kit) -> Outcome:
         return Asked(question=str(error), schema=error.schema)
     timed_out = isinstance(error, TimeIsUp)
     if timed_out:
-        failure = _timeout(intent, ctx.timeout_ms)
+        failure = _timeout(tool, ctx.timeout_ms)
     else:
-        failure = classify(error, tool=intent.tool, adapter_says=entry.adapter.classify(error))
+        failure = classify(error, tool=tool, adapter_says=entry.adapter.classify(error))
     if failure.category is Category.INTERNAL:
-        kit.sink.trouble("tool failed", error, task=intent.task, step=intent.step, tool=intent.tool)
+        kit.sink.trouble("tool failed", error, task=intent.task, step=intent.step, tool=tool)
     return Failed(
         failure=failure,
         ended="timed_out" if timed_out else "failed",
@@ -218,11 +219,11 @@ def _invalid(entry: Entry, why: str) -> Failure:
     )
 
 
-def _timeout(intent: Intent, timeout_ms: Millis) -> Failure:
+def _timeout(tool: str, timeout_ms: Millis) -> Failure:
     return Failure(
         code="timeout",
         category=Category.TRANSIENT,
-        message=f"'{intent.tool}' did not answer within {timeout_ms / 1000:g} s",
+        message=f"'{tool}' did not answer within {timeout_ms / 1000:g} s",
         what_to_do="give the step a longer `timeout`, or retry it",
         effect_state=EffectState.UNKNOWN,
     )

@@ -119,7 +119,7 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     if begun is None or result.committed is None:
         return Submitted(task=new.id, snapshot=snapshot, queued=_queued(new, created, request.owner))
     held = begun[0]
-    intents = granted(held, result.committed, new.at)
+    intents = granted(held, result.committed)
     return Submitted(task=new.id, snapshot=snapshot, begun=Begun(held=held, intents=intents))
 
 

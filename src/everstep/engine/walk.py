@@ -150,6 +150,6 @@ class Walk:
     def _context(self, intent: Intent) -> CallContext:
         state, kit = self._held.state, self._kit
         spec = spec_of(state, intent.step)
-        entry = kit.catalog.get(intent.tool)
+        entry = kit.catalog.get(intent.attempt.tool)
         said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
         return CallContext(intent, entry, state, Millis(said or kit.limits.step_timeout_ms), kit)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from everstep.domain.events import Recorded
-from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, WorkerId
+from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
@@ -28,6 +28,7 @@ class Journaled:
     task: TaskId
     seq: Seq
     type: str
+    step: StepPath | None
     encoded: bytes
 
 

@@ -15,7 +15,7 @@ from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, Wo
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
-from everstep.domain.task import Intent, Lease, StepCommit, TaskRow
+from everstep.domain.task import Intent, Lease, OpenAttempt, StepCommit, TaskRow
 from everstep.domain.values import ARTIFACT_BYTES_MAX
 from everstep.ports.store import Claim, Claimed, Committed, Journaled, Stale
 from everstep.wire.event import Pen
@@ -85,21 +85,20 @@ def commit_steps(commit: StepCommit) -> Committed:
     for proposal in granted:
         seq += 1
         encoded = pen.write_intent(Seq(seq), lease, proposal)
-        events.append(Journaled(task=task, seq=Seq(seq), type=e.AttemptStarted.TYPE, encoded=encoded))
-        intents.append(
-            Intent(
-                task=task,
-                step=proposal.step,
-                attempt=proposal.attempt,
-                epoch=lease.epoch,
-                tool=proposal.tool,
-                tool_version=proposal.tool_version,
-                effect=proposal.effect,
-                idempotency_key=proposal.idempotency_key,
-                input=proposal.input,
-                started_at=at,
-            )
+        step = proposal.step
+        events.append(Journaled(task=task, seq=Seq(seq), type=e.AttemptStarted.TYPE, step=step, encoded=encoded))
+        attempt = OpenAttempt(
+            number=proposal.attempt,
+            epoch=lease.epoch,
+            worker=lease.worker,
+            tool=proposal.tool,
+            tool_version=proposal.tool_version,
+            effect=proposal.effect,
+            idempotency_key=proposal.idempotency_key,
+            input=proposal.input,
+            started_at=at,
         )
+        intents.append(Intent(task=task, step=step, attempt=attempt))
     return Committed(
         last_seq=Seq(seq),
         intents=tuple(intents),
@@ -115,7 +114,7 @@ def _written(pen: Pen, task: TaskId, last_seq: Seq, drafts: Sequence[Draft]) -> 
         seq = Seq(seq + 1)
         body = one.body
         kind = body.type if isinstance(body, e.Unknown) else body.TYPE
-        events.append(Journaled(task=task, seq=seq, type=kind, encoded=pen.write(seq, one)))
+        events.append(Journaled(task=task, seq=seq, type=kind, step=one.step, encoded=pen.write(seq, one)))
     return events
 
 

@@ -25,7 +25,7 @@ async def outcome_and_next_intent_share_a_commit(rig: Rig) -> None:
     async with scene(rig) as on:
         state = await on.held()
         first = done(await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),))))
-        assert [(intent.step, intent.epoch) for intent in first.intents] == [(ONE, state.epoch)]
+        assert [(intent.step, intent.attempt.epoch) for intent in first.intents] == [(ONE, state.epoch)]
         assert (first.last_seq, [event.type for event in first.events]) == (3, ["attempt.started"])
         state = await on.load(state.id)
         assert state.in_flight == (ONE,)

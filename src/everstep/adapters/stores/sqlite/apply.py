@@ -42,7 +42,7 @@ class Unit(Protocol):
 class StepUnit:
     """A holder's commit. Everything that can be made before the writer's turn is made here."""
 
-    __slots__ = ("answer", "commit", "lines", "pauses", "size_bytes", "steady", "task")
+    __slots__ = ("answer", "commit", "pauses", "size_bytes", "steady", "task")
 
     def __init__(self, commit: StepCommit) -> None:
         journal.check_row(commit.row)
@@ -50,13 +50,10 @@ class StepUnit:
         self.commit = commit
         self.task = commit.lease.task
         self.steady = steady(commit.row)
-        steps = [draft.step for draft in commit.drafts]
-        steps.extend([intent.step for intent in self.answer.intents])
-        self.lines = lines(commit.at, steps, self.answer.events)
         self.pauses = journal.pause_changes(commit.drafts, commit.at)
         self.size_bytes = 0
-        for line in self.lines:
-            self.size_bytes += len(line[4])
+        for event in self.answer.events:
+            self.size_bytes += len(event.encoded)
 
     @property
     def areas(self) -> tuple[str, ...]:
@@ -68,6 +65,10 @@ class StepUnit:
         commit = self.commit
         lease = commit.lease
         return guard.last_seq == commit.last_seq and guard.epoch == lease.epoch and guard.worker == lease.worker
+
+    def lines(self, guard: Guard) -> list[tuple[Any, ...]]:
+        """What `insert_event` takes."""
+        return lines(guard.num, self.commit.at, self.answer.events)
 
     def update(self, guard: Guard) -> tuple[Any, ...]:
         """What `update_task` and `release_task` take."""
@@ -90,7 +91,7 @@ class StepUnit:
         guard = desk.guard(self.task)
         if guard is None or not self.stands(guard):
             return stale(guard)
-        desk.change_many("insert_event", [(guard.num, *line) for line in self.lines])
+        desk.change_many("insert_event", self.lines(guard))
         if desk.change("release_task" if self.commit.release else "update_task", self.update(guard)) != 1:
             raise Mismatch(self.task)
         desk.change_pauses(guard.num, self.task, self.pauses)
@@ -140,7 +141,7 @@ class CreateUnit:
         }
         desk.change("insert_task", values)
         num = desk.connection.last_insert_rowid()
-        desk.append(num, task.at, (task.created,), self.events)
+        desk.append(num, task.at, self.events)
         if self.begun is not None:
             self.begun.apply(desk, Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1)))
         return self.answer
@@ -172,10 +173,7 @@ class _Begun:
 
 def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
     """Write claims down."""
-    desk.change_many(
-        "insert_event",
-        [(guard.num, *line) for guard, one in started for line in lines(at, (None,), one.events)],
-    )
+    desk.change_many("insert_event", [line for guard, one in started for line in lines(guard.num, at, one.events)])
     for guard, one in started:
         lease = one.lease
         status = journal.status_once_claimed(guard.status)
@@ -253,7 +251,7 @@ class CommandUnit:
             actor=command.actor,
         )
         answer = journal.commit_drafts(stamp, command.drafts)
-        desk.append(guard.num, command.at, command.drafts, answer.events)
+        desk.append(guard.num, command.at, answer.events)
         values: dict[str, str | int | None] = {
             "status": row.status,
             "generation": row.generation,
@@ -307,7 +305,7 @@ class SweepUnit:
             actor=journal.engine_actor(desk.me),
         )
         answer = journal.commit_drafts(stamp, sweep.drafts)
-        desk.append(guard.num, sweep.at, sweep.drafts, answer.events)
+        desk.append(guard.num, sweep.at, answer.events)
         expected = (guard.num, guard.status, guard.epoch, guard.worker, guard.last_seq)
         if desk.change("sweep_task", (*figures(row), answer.last_seq, sweep.at, *expected)) != 1:
             raise Mismatch(sweep.task)

@@ -8,8 +8,7 @@ import apsw
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn
 from everstep.adapters.stores.sqlite.rows import Guard, guard_of
 from everstep.adapters.stores.sqlite.sql import sql
-from everstep.domain.events import Draft
-from everstep.domain.ids import Instant, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.ports.store import Journaled
 from everstep.wire.pause import encode_pause
 
@@ -105,10 +104,9 @@ class Desk:
         """What stands now; None if there is no such task."""
         return self.guards.find(task) or next((guard_of(row) for row in self.rows("find_guard", (task,))), None)
 
-    def append(self, num: int, at: Instant, drafts: Sequence[Draft], events: Sequence[Journaled]) -> None:
+    def append(self, num: int, at: Instant, events: Sequence[Journaled]) -> None:
         """Lines of one journal."""
-        steps = [draft.step for draft in drafts]
-        self.change_many("insert_event", [(num, *line) for line in lines(at, steps, events)])
+        self.change_many("insert_event", lines(num, at, events))
 
     def change_pauses(self, num: int, task: TaskId, changes: Iterable[PauseChange]) -> None:
         """The list of pauses follows the journal."""
@@ -123,8 +121,6 @@ class Desk:
                     self.change("withdraw_pauses", (num,))
 
 
-def lines(at: Instant, steps: Sequence[StepPath | None], events: Sequence[Journaled]) -> list[tuple[Any, ...]]:
-    """Rows of the journal, but for the task's number."""
-    return [
-        (event.seq, at, event.type, step, event.encoded.decode()) for event, step in zip(events, steps, strict=True)
-    ]
+def lines(num: int, at: Instant, events: Sequence[Journaled]) -> list[tuple[Any, ...]]:
+    """Rows of the journal of the task with this number."""
+    return [(num, event.seq, at, event.type, event.step, event.encoded.decode()) for event in events]

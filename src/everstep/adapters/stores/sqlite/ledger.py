@@ -151,14 +151,13 @@ class Ledger:
             if guard is None or not unit.stands(guard):
                 answers[place] = stale(guard)
                 continue
-            num = guard.num
-            journal.extend([(num, *line) for line in unit.lines])
+            journal.extend(unit.lines(guard))
             if unit.steady == guard.steady and not unit.commit.release:
                 touches.append(unit.touch(guard))
             else:
                 (releases if unit.commit.release else updates).append(unit.update(guard))
             if unit.pauses:
-                questions.append((num, unit))
+                questions.append((guard.num, unit))
             put(unit.task, unit.after(guard))
             answers[place] = unit.answer
         before = desk.connection.total_changes()

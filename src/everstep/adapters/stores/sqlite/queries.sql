@@ -160,7 +160,7 @@ CROSS JOIN events e INDEXED BY events_by_task ON e.task = t.num;
 
 -- name: read_events
 -- One journal from a cursor on.
-SELECT e.seq, e.type, e.body
+SELECT e.seq, e.type, e.step, e.body
 FROM tasks t CROSS JOIN events e ON e.task = t.num
 WHERE t.id = :task AND e.seq > :after
 ORDER BY e.seq LIMIT :limit;

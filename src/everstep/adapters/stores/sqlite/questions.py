@@ -33,7 +33,10 @@ def load_tasks(reader: Reader, ids: Sequence[TaskId], fetch: Fetch) -> list[Task
 def read_events(reader: Reader, task: TaskId, after: Seq, limit: int) -> list[Journaled]:
     """A part of one journal."""
     found = reader.rows("read_events", {"task": task, "after": after, "limit": limit})
-    return [Journaled(task=task, seq=Seq(seq), type=kind, encoded=body.encode()) for seq, kind, body in found]
+    return [
+        Journaled(task=task, seq=Seq(seq), type=kind, step=step, encoded=body.encode())
+        for seq, kind, step, body in found
+    ]
 
 
 def list_tasks(reader: Reader, which: TaskFilter) -> Page:
