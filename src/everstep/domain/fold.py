@@ -64,7 +64,7 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
     for spec in (*body.plan.steps, *body.plan.finally_steps):
         state.specs[spec.id] = spec
         path = StepPath(spec.id)
-        state.steps[path] = StepState(path=path)
+        state.steps[path] = StepState(path)
     return state
 
 
@@ -80,7 +80,7 @@ def step_of(state: TaskState, path: StepPath) -> StepState:
     """The state of a step; the first look at an item makes it."""
     found = state.steps.get(path)
     if found is None:
-        found = state.steps[path] = StepState(path=path)
+        found = state.steps[path] = StepState(path)
         name, index = split_path(path)
         if index is None:
             raise BrokenJournal(f"{state.id}: the plan has no step {path}")

@@ -41,11 +41,16 @@ class DurableWait:
     output: Sealed | None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(init=False)
 class StepState:
-    """Where one step, or one item of it, stands."""
+    """Where one step, or one item of it, stands.
+
+    What nobody has set is read from the class: a plan makes all its steps at once, and most have not begun.
+    """
 
     path: StepPath
+    items_open: dict[int, None]
+    """Items begun and not ended, in order."""
     status: StepStatus = StepStatus.PENDING
     phase: Phase | None = None
     attempts: int = 0
@@ -72,8 +77,9 @@ class StepState:
     items_next: int = 0
     items_ended: int = 0
     items_failed: int = 0
-    items_open: dict[int, None] = field(default_factory=dict)
-    """Items begun and not ended, in order."""
+    def __init__(self, path: StepPath) -> None:
+        self.path = path
+        self.items_open = {}
 
     @property
     def ended(self) -> bool:

@@ -158,7 +158,11 @@ def _withdraw_pauses(lap: Lap, why: str) -> None:
 
 def _issues(lap: Lap) -> list[e.Issue]:
     """What did not go as planned: failed and skipped steps, and calls nobody can vouch for."""
-    return [issue for step in lap.state.steps.values() if (issue := _issue(step)) is not None]
+    return [
+        issue
+        for step in lap.state.steps.values()
+        if step.status is not StepStatus.COMPLETED and (issue := _issue(step)) is not None
+    ]
 
 
 _NOT_AN_ISSUE = frozenset({e.SkipReason.CONDITION, e.SkipReason.GOAL_MET})

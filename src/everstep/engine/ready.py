@@ -4,8 +4,9 @@ from itertools import islice
 
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Unresolved, test
-from everstep.domain.graph import Blocked, Wired, blocked, places, ready, under_way
+from everstep.domain.graph import Blocked, Wired, blocked, places, ready
 from everstep.domain.pauses import UnresolvedDependency
+from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
 from everstep.engine import fanout
 from everstep.engine.lap import Lap
@@ -30,16 +31,21 @@ def _pass(lap: Lap) -> bool:
         if (waiting <= 0 and room <= 0) or state.failing is not None:
             break
         step = state.steps[wired.path]
-        if step.ended or step.path in lap.proposed:
+        status = step.status
+        if status in ENDED or wired.path in lap.proposed:
             continue
-        if under_way(step):
+        if status is not StepStatus.PENDING:
             waiting -= 1
+            room += 1
             go_on(lap, wired, step)
-            room += step.ended
         elif room > 0 and ready(wired, state):
             begin(lap, wired, step)
-            room -= not step.ended
-        moved = moved or step.ended
+        else:
+            continue
+        if step.ended:
+            moved = True
+        else:
+            room -= 1
     return moved and state.failing is None
 
 

@@ -155,6 +155,8 @@ def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
 
 def missing_tools(state: TaskState, kit: Kit) -> list[str]:
     """Tools that the rest of the task needs and this engine does not have."""
+    if kit.catalog.has_all(kit.graph(state).tools):
+        return []
     needed = {state.specs[path].tool for path, step in state.steps.items() if not step.ended and path in state.specs}
     return sorted(tool for tool in needed if tool is not None and kit.catalog.find(tool) is None)
 
