@@ -14,7 +14,7 @@ from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Probe, Succeed
 from everstep.domain.pauses import InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
 from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.policy import RetryPolicy, backoff_ms, may_retry, out_of_time
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import OpenAttempt, StepState, TaskState
 
@@ -40,7 +40,7 @@ WORKER_LOST = Failure(
 )
 
 
-@record
+@hot_record
 class Ended:
     """One attempt's end, with all that deciding about it may use."""
 
@@ -74,16 +74,11 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
 
 
 def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: Instant) -> e.Draft:
+    duration_s = (at - (step.started_at or at)) / 1000
     body = e.StepCompleted(
-        attempt=attempt.number,
-        output=outcome.output,
-        summary=outcome.summary,
-        via="tool",
-        tool_used=attempt.tool,
-        duration_s=(at - (step.started_at or at)) / 1000,
-        wall_s=outcome.wall_s,
+        attempt.number, outcome.output, outcome.summary, "tool", attempt.tool, duration_s, outcome.wall_s
     )
-    return e.Draft(step=step.path, body=body)
+    return e.Draft(body, step.path)
 
 
 def _asked(state: TaskState, ended: Ended, attempt: OpenAttempt, asked: Asked) -> tuple[e.Draft, ...]:

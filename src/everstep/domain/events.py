@@ -11,7 +11,7 @@ from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.plan import Effect, PlanSpec
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
@@ -258,7 +258,7 @@ class StepRetryScheduled:
     counted: bool = True
 
 
-@record
+@hot_record
 class StepCompleted:
     TYPE: ClassVar = "step.completed"
     attempt: int | None
@@ -348,7 +348,7 @@ Body: TypeAlias = (
 )
 
 
-@record
+@hot_record
 class Draft:
     """An event that is not yet durable: the store gives it its seq."""
 

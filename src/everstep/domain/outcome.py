@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from everstep.domain.failure import Failure
 from everstep.domain.ids import Instant
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.values import JsonValue, Sealed
 
 
@@ -16,7 +16,7 @@ class Probe:
     output: Sealed | None = None
 
 
-@record
+@hot_record
 class Succeeded:
     """The tool answered."""
 

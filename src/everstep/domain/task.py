@@ -11,12 +11,12 @@ from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import OF_THE_TASK, Pause
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 
-@record
+@hot_record
 class OpenAttempt:
     """A call whose intent is durable and whose end is not."""
 
@@ -77,6 +77,7 @@ class StepState:
     items_next: int = 0
     items_ended: int = 0
     items_failed: int = 0
+
     def __init__(self, path: StepPath) -> None:
         self.path = path
         self.items_open = {}
@@ -161,7 +162,7 @@ class TaskState:
         return bool(self.pauses) and any(pause.type in OF_THE_TASK for pause in self.pauses.values())
 
 
-@record
+@hot_record
 class TaskRow:
     """What is kept beside the journal for lists and claims; written in the same transaction."""
 
@@ -179,15 +180,15 @@ class TaskRow:
 def row_of(state: TaskState, starting: Collection[StepPath] = ()) -> TaskRow:
     """The row that belongs to a state, once the calls that are `starting` have started."""
     return TaskRow(
-        status=state.status,
-        generation=state.generation,
-        recoveries=state.recoveries,
-        done=state.done,
-        due_at=due_at(state, starting),
-        started_at=state.started_at,
-        ended_at=state.ended_at,
-        outcome=state.outcome,
-        error_code=state.error.failure.code if state.error else None,
+        state.status,
+        state.generation,
+        state.recoveries,
+        state.done,
+        due_at(state, starting) if state.timers else None,
+        state.started_at,
+        state.ended_at,
+        state.outcome,
+        state.error.failure.code if state.error else None,
     )
 
 
@@ -199,8 +200,6 @@ def unfinished(state: TaskState) -> tuple[StepPath, ...]:
 
 def due_at(state: TaskState, starting: Collection[StepPath] = ()) -> Instant | None:
     """When the next retry or wait is due."""
-    if not state.timers:
-        return None
     return min((at for path, at in state.timers.items() if path not in starting), default=None)
 
 
@@ -233,7 +232,7 @@ class Lease:
     worker: WorkerId
 
 
-@record
+@hot_record
 class Proposal:
     """A call that could start now. Inert: real only once the store has granted it."""
 
@@ -247,7 +246,7 @@ class Proposal:
     coerced: tuple[str, ...] = ()
 
 
-@record
+@hot_record
 class Intent:
     """A call that is written down. Only a store makes one; without one no tool is called."""
 
@@ -256,7 +255,7 @@ class Intent:
     attempt: OpenAttempt
 
 
-@record
+@hot_record
 class StepCommit:
     """Outcomes, and the proposals that follow from them: one transaction, guarded by (epoch, worker, last_seq)."""
 

@@ -133,14 +133,14 @@ def granted(held: HeldTask, done: Committed) -> Sequence[Intent]:
 def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
     state = held.state
     return StepCommit(
-        lease=held.lease,
-        last_seq=state.seq,
-        generation=state.generation,
-        at=lap.at,
-        drafts=tuple(drafts),
-        proposals=tuple(lap.proposals),
-        row=row_of(state, lap.proposed),
-        release=state.status not in HELD,
+        held.lease,
+        state.seq,
+        state.generation,
+        lap.at,
+        tuple(drafts),
+        tuple(lap.proposals),
+        row_of(state, lap.proposed),
+        state.status not in HELD,
     )
 
 

@@ -113,7 +113,7 @@ async def invoke(intent: Intent, ctx: CallContext, kit: Kit) -> Outcome:
     tool = attempt.tool
     arguments = kit.codec.fresh(attempt.input)
     assert isinstance(arguments, dict)
-    call = Call(tool=tool, arguments=arguments, effect=attempt.effect, idempotency_key=attempt.idempotency_key)
+    call = Call(tool, arguments, attempt.effect, attempt.idempotency_key)
     began = kit.clock.monotonic()
     kit.fault("call.execute.before")
     try:
@@ -206,7 +206,7 @@ def _result(entry: Entry, result: JsonValue | Deferred, kit: Kit, wall_s: float)
         return Failed(failure=_invalid(entry, text), wall_s=wall_s)
     if isinstance(result, Deferred):
         return Waits(until=result.until, output=sealed)
-    return Succeeded(output=sealed, wall_s=wall_s)
+    return Succeeded(sealed, None, wall_s)
 
 
 def _invalid(entry: Entry, why: str) -> Failure:

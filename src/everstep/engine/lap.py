@@ -46,7 +46,7 @@ class Lap:
 
     def say(self, body: e.Body, step: StepPath | None = None) -> None:
         """One more event of this commit."""
-        self.drafts.append(e.Draft(body=body, step=step))
+        self.drafts.append(e.Draft(body, step))
         apply(self.state, body, step, self.at)
 
     def propose(self, proposal: Proposal, *, begins: bool) -> None:

@@ -66,13 +66,13 @@ def _still_open(wired: Wired, step: StepState) -> Compiled:
 def _propose(lap: Lap, step: StepState, checked: Checked) -> None:
     lap.propose(
         Proposal(
-            step=step.path,
-            attempt=step.attempts + 1,
-            tool=checked.entry.spec.name,
-            tool_version=checked.entry.spec.version,
-            effect=checked.effect,
-            idempotency_key=idempotency_key(lap.state.id, step.path, step.tries),
-            input=checked.input,
+            step.path,
+            step.attempts + 1,
+            checked.entry.spec.name,
+            checked.entry.spec.version,
+            checked.effect,
+            idempotency_key(lap.state.id, step.path, step.tries),
+            checked.input,
         ),
         begins=step.status is StepStatus.PENDING and step.path[-1] != "]",
     )

@@ -30,7 +30,7 @@ SUSPECT = 3
 def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:
     """An outcome with the retry rule of its step and the draws its decision may need."""
     if isinstance(outcome, Succeeded):
-        return Ended(path=path, outcome=outcome, retry=kit.limits.retry, chance=NO_CHANCE)
+        return Ended(path, outcome, kit.limits.retry, NO_CHANCE)
     spec = spec_of(state, path)
     entry = kit.catalog.find(spec.tool or "")
     policy = retry_policy(state.plan, spec, entry.spec.retries if entry else None, kit.limits.retry)

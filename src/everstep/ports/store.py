@@ -15,13 +15,13 @@ from typing import Protocol, TypeAlias
 from everstep.domain.events import Recorded
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseStatus
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, Intent, Lease, NewTask, Proposal, StepCommit, Sweep, TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue
 
 
-@record
+@hot_record
 class Journaled:
     """One event as it went into the journal: the same bytes are row, digest input and frame body."""
 
@@ -62,7 +62,7 @@ class Claimed:
     events: tuple[Journaled, ...]
 
 
-@record
+@hot_record
 class Committed:
     """Durable. `intents` are the granted proposals, `refused` the others."""
 

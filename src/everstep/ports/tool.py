@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath, TaskId
 from everstep.domain.plan import Effect
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.values import JsonObject, JsonValue
 
 Isolation: TypeAlias = Literal["inline", "thread"]
@@ -35,7 +35,7 @@ class ToolSpec:
     probeable: bool = False
 
 
-@record
+@hot_record
 class Call:
     """One call, as an adapter sees it: resolved arguments, the effect in force, the key."""
 

@@ -86,25 +86,20 @@ def commit_steps(commit: StepCommit) -> Committed:
         seq += 1
         encoded = pen.write_intent(Seq(seq), lease, proposal)
         step = proposal.step
-        events.append(Journaled(task=task, seq=Seq(seq), type=e.AttemptStarted.TYPE, step=step, encoded=encoded))
+        events.append(Journaled(task, Seq(seq), e.AttemptStarted.TYPE, step, encoded))
         attempt = OpenAttempt(
-            number=proposal.attempt,
-            epoch=lease.epoch,
-            worker=lease.worker,
-            tool=proposal.tool,
-            tool_version=proposal.tool_version,
-            effect=proposal.effect,
-            idempotency_key=proposal.idempotency_key,
-            input=proposal.input,
-            started_at=at,
+            proposal.attempt,
+            lease.epoch,
+            lease.worker,
+            proposal.tool,
+            proposal.tool_version,
+            proposal.effect,
+            proposal.idempotency_key,
+            proposal.input,
+            at,
         )
-        intents.append(Intent(task=task, step=step, attempt=attempt))
-    return Committed(
-        last_seq=Seq(seq),
-        intents=tuple(intents),
-        refused=() if granted else commit.proposals,
-        events=tuple(events),
-    )
+        intents.append(Intent(task, step, attempt))
+    return Committed(Seq(seq), tuple(intents), () if granted else commit.proposals, tuple(events))
 
 
 def _written(pen: Pen, task: TaskId, last_seq: Seq, drafts: Sequence[Draft]) -> list[Journaled]:
@@ -114,7 +109,7 @@ def _written(pen: Pen, task: TaskId, last_seq: Seq, drafts: Sequence[Draft]) -> 
         seq = Seq(seq + 1)
         body = one.body
         kind = body.type if isinstance(body, e.Unknown) else body.TYPE
-        events.append(Journaled(task=task, seq=seq, type=kind, step=one.step, encoded=pen.write(seq, one)))
+        events.append(Journaled(task, seq, kind, one.step, pen.write(seq, one)))
     return events
 
 
