@@ -63,8 +63,9 @@ class Codec:
 
 def canonical(value: JsonValue, *, bytes_max: int = ARTIFACT_BYTES_MAX) -> bytes:
     """The RFC 8785 bytes of a strict JSON value; raises NotJson."""
+    kind = type(value)
     try:
-        weight = _weigh([value], 0, bytes_max)
+        weight = _weigh(value, 1, bytes_max) if kind is dict or kind is list else _weigh([value], 0, bytes_max)  # type: ignore[arg-type]
     except _REFUSALS:
         raise _why_not(value) from None
     if weight & _SIZE > bytes_max:
