@@ -1,7 +1,6 @@
 """A plan on its way in: its problems, or a durable queued task."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from everstep.domain.bindings import Absent, Found, compile_value, render
@@ -11,7 +10,7 @@ from everstep.domain.fold import fold
 from everstep.domain.ids import KEY, Digest, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
-from everstep.domain.task import Intent, NewTask, TaskState
+from everstep.domain.task import Intent, NewTask, StepCommit, TaskState
 from everstep.domain.values import JsonObject
 from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
@@ -90,21 +89,24 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
         raise Validation(
             f"'{request.key}' is no task key", what_to_do="use 1 to 128 letters, digits, '.', '_', '-'; not t_… or mt_…"
         )
-    new, created = _new_task(request, kit)
+    task, at = TaskId(kit.entropy.new_id("t")), kit.clock.now()
+    created = _created(request, task, kit)
+    event = Recorded(task=task, seq=Seq(1), at=at, generation=1, actor=request.actor, step=None, body=created)
     inputs = created.inputs
     begun = None
     if inputs.by_reference and inputs.raw is not None:
         await kit.store.put_payloads([(inputs.digest, inputs.raw)])
-    elif places.place_for(new.id):
-        state = _queued(new, created, request.owner)
-        begun = None if missing_tools(state, kit) else begin_here(state, kit, new.at)
+    elif places.place_for(task):
+        state = fold(None, request.owner, event)
+        begun = None if missing_tools(state, kit) else begin_here(state, kit, at)
     started = False
     try:
-        (result,) = await kit.store.create_tasks((new if begun is None else replace(new, first=begun[1]),))
+        new = _new_task(request, event, created, None if begun is None else begun[1])
+        (result,) = await kit.store.create_tasks((new,))
         started = isinstance(result, Created) and result.committed is not None
     finally:
         if not started:
-            places.give_back(new.id)
+            places.give_back(task)
     if isinstance(result, KeyTaken):
         raise Conflict(
             f"the key '{request.key}' belongs to task {result.task} of another plan or other inputs",
@@ -115,51 +117,47 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     if not result.new:
         return Submitted(task=result.task, snapshot=None)
     kit.feed.publish(result.events)
-    snapshot = _queued(new, created, request.owner)
+    snapshot = fold(None, request.owner, event)
     if begun is None or result.committed is None:
-        return Submitted(task=new.id, snapshot=snapshot, queued=_queued(new, created, request.owner))
+        return Submitted(task=task, snapshot=snapshot, queued=fold(None, request.owner, event))
     held = begun[0]
     intents = granted(held, result.committed)
-    return Submitted(task=new.id, snapshot=snapshot, begun=Begun(held=held, intents=intents))
+    return Submitted(task=task, snapshot=snapshot, begun=Begun(held=held, intents=intents))
 
 
-def _queued(new: NewTask, created: TaskCreated, owner: str) -> TaskState:
-    recorded = Recorded(task=new.id, seq=Seq(1), at=new.at, generation=1, actor=new.actor, step=None, body=created)
-    return fold(None, owner, recorded)
-
-
-def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
+def _created(request: Request, task: TaskId, kit: Kit) -> TaskCreated:
     plan = request.plan
-    at = kit.clock.now()
-    task = TaskId(kit.entropy.new_id("t"))
-    inputs = kit.codec.seal(request.inputs)
     title = request.title or plan.title or plan.name
     if request.title is None and "${" in title:
         title = render(compile_value(title), _Inputs(request.inputs, {"id": task, "plan": plan.name}))
-    created = TaskCreated(
+    return TaskCreated(
         plan=plan,
         plan_digest=request.digest,
         trusted=request.trusted,
         key=request.key,
         title=title,
-        inputs=inputs,
+        inputs=kit.codec.seal(request.inputs),
         labels=dict(request.labels or {}),
         priority=request.priority,
         workspace=request.workspace,
         pause_after=request.pause_after,
     )
-    new = NewTask(
-        id=task,
+
+
+def _new_task(request: Request, event: Recorded, created: TaskCreated, first: StepCommit | None) -> NewTask:
+    plan = request.plan
+    return NewTask(
+        id=event.task,
         owner=request.owner,
         plan_name=plan.name,
         plan_digest=request.digest,
-        inputs_digest=inputs.digest,
+        inputs_digest=created.inputs.digest,
         key=request.key,
-        title=title,
+        title=created.title,
         priority=request.priority,
         steps=len(plan.steps) + len(plan.finally_steps),
-        at=at,
-        actor=request.actor,
-        created=Draft(body=created),
+        at=event.at,
+        actor=event.actor,
+        created=Draft(created),
+        first=first,
     )
-    return new, created

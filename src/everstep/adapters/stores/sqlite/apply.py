@@ -18,7 +18,7 @@ from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, NewTask, StepCommit, Sweep
-from everstep.ports.store import Claim, Claimed, Commit, Committed, Created, Creation, KeyTaken
+from everstep.ports.store import Claim, Claimed, Commit, Created, Creation, KeyTaken
 from everstep.wire.event import long_plan
 
 COMMAND_BYTES: Final = 1024
@@ -102,17 +102,17 @@ class StepUnit:
 class CreateUnit:
     """A new task and its first event."""
 
-    __slots__ = ("answer", "areas", "begun", "events", "plan", "size_bytes", "task")
+    __slots__ = ("answer", "areas", "begun", "plan", "size_bytes", "task")
 
     def __init__(self, task: NewTask) -> None:
         stamp = Stamp(task=task.id, last_seq=Seq(0), generation=1, at=task.at, actor=task.actor)
         self.task = task
-        self.events = journal.commit_drafts(stamp, (task.created,)).events
-        self.answer = Created(task=task.id, new=True, events=self.events)
+        events = journal.commit_drafts(stamp, (task.created,)).events
+        self.answer = Created(task=task.id, new=True, events=events)
         self.begun = None if task.first is None else _Begun(task.first)
         if self.begun is not None:
             committed = self.begun.commit.answer
-            events = (*self.events, *self.begun.claimed.events, *committed.events)
+            events = (*events, *self.begun.claimed.events, *committed.events)
             self.answer = Created(task=task.id, new=True, events=events, committed=committed)
         self.size_bytes = sum(len(event.encoded) for event in self.answer.events)
         assert isinstance(task.created.body, TaskCreated)
@@ -122,29 +122,28 @@ class CreateUnit:
 
     def apply(self, desk: Desk) -> Creation:
         task = self.task
-        values: dict[str, str | int | None] = {"id": task.id, "owner": task.owner, "key": task.key}
-        for known, owner, *digests in desk.rows("find_same_task", values):
+        for known, owner, *digests in desk.rows("find_same_task", (task.id, task.owner, task.key)):
             same = owner == task.owner and digests == [task.plan_digest, task.inputs_digest]
             if same:
                 return Created(task=known, new=False)
             if known == task.id:
                 raise Conflict(f"the id {task.id} is taken")
             return KeyTaken(task=known)
-        values |= {
-            "plan_name": task.plan_name,
-            "plan_digest": task.plan_digest,
-            "inputs_digest": task.inputs_digest,
-            "title": task.title,
-            "priority": task.priority,
-            "steps": task.steps,
-            "at": task.at,
-        }
-        desk.change("insert_task", values)
+        said = (task.plan_name, task.plan_digest, task.inputs_digest, task.title, task.priority, task.steps, task.at)
+        desk.change("insert_task", (task.id, task.owner, task.key, *said, *self._stands()))
         num = desk.connection.last_insert_rowid()
-        desk.append(num, task.at, self.events)
+        desk.append(num, task.at, self.answer.events[:1])
         if self.begun is not None:
-            self.begun.apply(desk, Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1)))
+            self.begun.follow(desk, num)
         return self.answer
+
+    def _stands(self) -> tuple[str | int | None, ...]:
+        """The figures, last seq, time, epoch and worker that the task is created with."""
+        if self.begun is None:
+            return (*figures(journal.QUEUED), Seq(1), self.task.at, Epoch(0), None)
+        commit = self.begun.commit.commit
+        worker = None if commit.release else commit.lease.worker
+        return (*figures(commit.row), self.begun.commit.answer.last_seq, commit.at, commit.lease.epoch, worker)
 
 
 class _Begun:
@@ -165,10 +164,15 @@ class _Begun:
         self.claimed = journal.start(claim, stamp, TaskStatus.QUEUED, Epoch(0))
         self.commit = StepUnit(first)
 
-    def apply(self, desk: Desk, guard: Guard) -> None:
-        _lease(desk, self.commit.commit.at, [(guard, self.claimed)])
-        if not isinstance(self.commit.apply(desk), Committed):
-            raise Mismatch(self.commit.task)
+    def follow(self, desk: Desk, num: int) -> None:
+        """Events, pauses, and what the writer remembers; the row is there."""
+        unit, lease = self.commit, self.claimed.lease
+        desk.append(num, unit.commit.at, (*self.claimed.events, *unit.answer.events))
+        desk.change_pauses(num, unit.task, unit.pauses)
+        claimed = Guard(num, unit.commit.row.status, 1, lease.epoch, lease.worker, self.claimed.last_seq)
+        if not unit.stands(claimed):
+            raise Mismatch(unit.task)
+        desk.guards.put(unit.task, unit.after(claimed))
 
 
 def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:

@@ -6,17 +6,17 @@
 INSERT INTO events (task, seq, at, type, step, body) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: insert_task
--- A new task; its first event follows in the same transaction.
-INSERT INTO tasks (id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, status,
-                   generation, epoch, last_seq, recoveries, done, created_at, updated_at)
-VALUES (:id, :owner, :key, :plan_name, :plan_digest, :inputs_digest, :title, :priority, :steps, 'queued',
-        1, 0, 1, 0, 0, :at, :at);
+-- A new task, queued or begun; its first events follow in the same transaction.
+INSERT INTO tasks (id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, created_at,
+                   status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code,
+                   last_seq, updated_at, epoch, worker)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: find_same_task
 -- Whether this id, or this key of this owner, has been given before.
-SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE id = :id
+SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE id = ?1
 UNION ALL
-SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE owner = :owner AND key = :key
+SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE owner = ?2 AND key = ?3
 LIMIT 1;
 
 -- name: find_guard
