@@ -196,8 +196,7 @@ def _result(entry: Entry, result: JsonValue | Deferred, kit: Kit, wall_s: float)
     untrusted = not entry.spec.trusted_output
     value = result.output if isinstance(result, Deferred) else result
     try:
-        sealed = kit.codec.seal(value, untrusted=untrusted)
-        sealed.value = kit.codec.fresh(sealed)
+        sealed = kit.codec.seal_copy(value, untrusted=untrusted)
     except NotJson as exc:
         return Failed(failure=_invalid(entry, str(exc)), wall_s=wall_s)
     violations = entry.check_output(value) if entry.check_output is not None else ()

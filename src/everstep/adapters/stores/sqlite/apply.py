@@ -13,7 +13,7 @@ from everstep.adapters.stores.journal import Stamp
 from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, lines
 from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
-from everstep.domain.events import TaskCreated
+from everstep.domain.events import Draft, TaskCreated, TaskStarted
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
@@ -160,16 +160,16 @@ class _Begun:
             at=first.at,
             actor=journal.engine_actor(lease.worker),
         )
-        claim = Claim(worker=lease.worker, at=first.at, limit=1)
-        self.claimed = journal.start(claim, stamp, TaskStatus.QUEUED, Epoch(0))
+        body = TaskStarted(from_status=TaskStatus.QUEUED, worker=lease.worker, epoch=lease.epoch)
+        self.claimed = journal.commit_drafts(stamp, (Draft(body),))
         self.commit = StepUnit(first)
 
     def follow(self, desk: Desk, num: int) -> None:
         """Events, pauses, and what the writer remembers; the row is there."""
-        unit, lease = self.commit, self.claimed.lease
+        unit, worker = self.commit, self.commit.commit.lease.worker
         desk.append(num, unit.commit.at, (*self.claimed.events, *unit.answer.events))
         desk.change_pauses(num, unit.task, unit.pauses)
-        claimed = Guard(num, unit.commit.row.status, 1, lease.epoch, lease.worker, self.claimed.last_seq)
+        claimed = Guard(num, TaskStatus.RUNNING, 1, Epoch(1), worker, self.claimed.last_seq)
         if not unit.stands(claimed):
             raise Mismatch(unit.task)
         desk.guards.put(unit.task, unit.after(claimed))
