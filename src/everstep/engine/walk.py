@@ -123,11 +123,9 @@ class Walk:
         self._on_end(intent.step, outcome)
 
     def _on_end(self, path: StepPath, outcome: Outcome) -> None:
-        if self._calls.get(path) is not asyncio.current_task(self._kit.loop):
-            return
-        del self._calls[path]
-        self._ended.append((path, outcome))
-        self._wake()
+        if self._calls.pop(path, None) is not None:  # else it was given up, and its end is on record
+            self._ended.append((path, outcome))
+            self._wake()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
