@@ -9,7 +9,7 @@ the task ends, is paused, or only waits for a time; then it holds nothing but, i
 import asyncio
 from collections.abc import Sequence
 
-from everstep.domain.decide import Ended, spec_of
+from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Outcome
@@ -132,13 +132,16 @@ class Walk:
             self._waiter.set_result(None)
 
     async def _end_calls(self) -> None:
-        """Cancel what is in flight; what does not end within the grace time is given up as unknown."""
-        for call in self._calls.values():
+        """Cancel what is in flight, but not `finally`; what does not end within the grace time is given up."""
+        state = self._held.state
+        ending = {path: call for path, call in self._calls.items() if not is_final(state, spec_of(state, path))}
+        for call in ending.values():
             call.cancel()
-        if self._calls:
-            await asyncio.wait(self._calls.values(), timeout=self._kit.limits.cancel_grace_s)
-        for path, call in list(self._calls.items()):
-            del self._calls[path]
+        if ending:
+            await asyncio.wait(ending.values(), timeout=self._kit.limits.cancel_grace_s)
+        for path, call in ending.items():
+            if self._calls.pop(path, None) is None:
+                continue
             if call.done():  # cancelled before its first turn: it never ran, so it could not report
                 self._ended.append((path, _CUT_OFF))
                 continue

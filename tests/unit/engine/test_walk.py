@@ -323,6 +323,17 @@ async def test_cancel_ends_the_call_and_skips_the_rest(engine: TestEngine, tools
     assert [(issue.step, issue.status) for issue in result.issues] == [("a", "uncertain")]
 
 
+async def test_a_cancelled_task_runs_its_finally_steps(engine: TestEngine, tools: Tools) -> None:
+    plan = plan_of({"id": "a", "tool": "test.once", "with": {}}, **{"finally": [echo("tidy")]})
+    task = await engine.start(plan)
+    await engine.clock.advance("1ms")
+    await task.cancel()
+    assert (await finish(engine, task)).status == "cancelled"
+    assert tools.calls["tidy"] == 1
+    ends = [line for line in await journal(task) if line.endswith(" tidy")]
+    assert ends == ["attempt.started tidy", "step.completed tidy"]
+
+
 async def test_cancel_before_the_claim_is_at_once(tools: Tools) -> None:
     async with TestEngine(tools.all(), config={"engine.tasks": 1}) as engine:
         await engine.start(plan_of({"id": "a", "tool": "test.hold", "with": {}}))
