@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, Millis, StepPath, TaskId
+from everstep.domain.ids import Instant, Millis, StepPath, TaskId, split_path
 from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Succeeded, Waits
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
@@ -44,14 +44,15 @@ class CallLog:
 class CallContext:
     """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
 
-    __slots__ = ("_ending", "_intent", "_kit", "answer", "entry", "owner", "timeout_ms", "workspace")
+    __slots__ = ("_ending", "_intent", "_kit", "answer", "owner", "timeout_ms", "workspace")
 
-    def __init__(self, intent: Intent, entry: Entry, state: TaskState, timeout_ms: Millis, kit: Kit) -> None:
+    def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
+        spec = state.specs[split_path(intent.step)[0]]
+        said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
         self._intent = intent
         self._kit = kit
         self._ending: asyncio.Event | None = None
-        self.entry = entry
-        self.timeout_ms = timeout_ms
+        self.timeout_ms = said or kit.limits.step_timeout_ms
         self.owner = state.owner
         self.workspace = state.workspace
         self.answer = state.steps[intent.step].answer
@@ -107,13 +108,15 @@ class CallContext:
         self._ending.set()
 
 
-async def invoke(intent: Intent, ctx: CallContext, kit: Kit) -> Outcome:
+async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     """Call the tool of a durable intent and say what came of it. Raises nothing but CancelledError."""
-    entry, attempt = ctx.entry, intent.attempt
+    attempt = intent.attempt
     tool = attempt.tool
+    entry = kit.catalog.get(tool)
     arguments = kit.codec.fresh(attempt.input)
     assert isinstance(arguments, dict)
     call = Call(tool, arguments, attempt.effect, attempt.idempotency_key)
+    ctx = CallContext(intent, entry, state, kit)
     began = kit.clock.monotonic()
     kit.fault("call.execute.before")
     try:

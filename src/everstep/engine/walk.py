@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, Millis, StepPath
+from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Outcome
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
-from everstep.engine.invoke import CallContext, invoke
+from everstep.engine.invoke import invoke
 from everstep.engine.kit import Kit
 from everstep.engine.recover import judge, lost_calls
 from everstep.ports.clock import Timer
@@ -116,7 +116,7 @@ class Walk:
     async def _call(self, intent: Intent) -> None:
         """One call. It reports its own end: a callback would cost another turn of the loop."""
         try:
-            outcome = await invoke(intent, self._context(intent), self._kit)
+            outcome = await invoke(intent, self._held.state, self._kit)
         except asyncio.CancelledError:
             self._on_end(intent.step, _CUT_OFF)
             raise
@@ -147,10 +147,3 @@ class Walk:
                 continue
             self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
             self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
-
-    def _context(self, intent: Intent) -> CallContext:
-        state, kit = self._held.state, self._kit
-        spec = spec_of(state, intent.step)
-        entry = kit.catalog.get(intent.attempt.tool)
-        said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
-        return CallContext(intent, entry, state, Millis(said or kit.limits.step_timeout_ms), kit)

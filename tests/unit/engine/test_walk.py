@@ -324,8 +324,8 @@ async def test_cancel_ends_the_call_and_skips_the_rest(engine: TestEngine, tools
 
 
 async def test_a_cancelled_task_runs_its_finally_steps(engine: TestEngine, tools: Tools) -> None:
-    plan = plan_of({"id": "a", "tool": "test.once", "with": {}}, **{"finally": [echo("tidy")]})
-    task = await engine.start(plan)
+    tidy: list[JsonValue] = [echo("tidy")]
+    task = await engine.start(plan_of({"id": "a", "tool": "test.once", "with": {}}, **{"finally": tidy}))
     await engine.clock.advance("1ms")
     await task.cancel()
     assert (await finish(engine, task)).status == "cancelled"
