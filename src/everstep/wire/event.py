@@ -30,6 +30,8 @@ EVENT_BYTES_MAX: Final = 64 * 1024
 PLAN_BYTES_MAX: Final = 24 * 1024
 """A longer plan is kept as an artifact, so that its event stays within bounds beside inputs of any size."""
 _PLANS_KEPT: Final = 256
+_ACTORS_KEPT: Final = 256
+"""Nearly all events are this engine's own."""
 
 Fetch: TypeAlias = Callable[[Digest], bytes]
 """Where a plan that is kept as an artifact comes from."""
@@ -60,13 +62,14 @@ class Event(Struct):
     type: str
     step: StepPath | None
     generation: int
-    actor: Actor
+    actor: Any  # an Actor that is spelled already
     data: Any  # one of many shapes; `_spell` says which
 
 
 class Envelope(Event):
     """An event whose data has not been looked at."""
 
+    actor: Actor
     data: Raw
 
 
@@ -86,7 +89,7 @@ class Pen:
         self._at = to_text(at)
         self._instant = at
         self._generation = generation
-        self._actor = Actor(actor.kind, actor.id, actor.via)
+        self._actor = _spell_actor(actor.kind, actor.id, actor.via)
 
     def write(self, seq: Seq, draft: e.Draft) -> bytes:
         """The one spelling of an event; raises LimitExceeded."""
@@ -165,6 +168,11 @@ class Pen:
                 return body.data
             case _:
                 assert_never(body)
+
+
+@lru_cache(maxsize=_ACTORS_KEPT)
+def _spell_actor(kind: e.ActorKind, id: str, via: str) -> Raw:
+    return Raw(_encode(Actor(kind, id, via)))
 
 
 def encode(event: Recorded) -> bytes:
