@@ -212,7 +212,7 @@ MUTANTS = (
     ),
     Mutant(
         "a row that is not the fold",
-        (Edit("domain/task.py", "        done=state.done,\n", "        done=state.done + 1,\n"),),
+        (Edit("domain/task.py", "        state.done,\n", "        state.done + 1,\n"),),
         CLEAN,
         "C5",
     ),
@@ -231,7 +231,7 @@ MUTANTS = (
     Mutant(
         "subscribers miss events",
         (
-            Edit("engine/feed.py", "        for event in events:\n", "        for event in [*events][:1]:\n"),
+            Edit("engine/feed.py", "subscription.push(events)\n", "subscription.push(events[:1])\n"),
             Edit(
                 "facade/desk.py",
                 "                    if fresh and fresh[0].seq != last + 1:\n                        break\n",
