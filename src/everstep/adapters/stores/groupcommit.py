@@ -6,7 +6,6 @@ one flush. There is no timer. A caller that is cancelled loses its answer, never
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -69,10 +68,9 @@ class GroupCommit(Generic[U]):
 
     writer: Writer[U]
     tally: Tally = field(default_factory=Tally)
-    _queue: SimpleQueue[list[Sent[U]] | None] = field(default_factory=SimpleQueue)
+    _queue: SimpleQueue[Sent[U] | None] = field(default_factory=SimpleQueue)
     _outbox: list[Sent[U]] = field(default_factory=list)
-    _held_over: deque[Sent[U]] = field(default_factory=deque)
-    _last: bool = False
+    _held_over: Sent[U] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
     _closed: bool = False
@@ -107,15 +105,16 @@ class GroupCommit(Generic[U]):
 
     def _hand_over(self) -> None:
         """What this turn of the loop has brought, together: the thread is not woken in the middle of a burst."""
-        self._queue.put(self._outbox)
-        self._outbox = []
+        for sent in self._outbox:
+            self._queue.put(sent)
+        self._outbox.clear()
 
     def submit_blocking(self, unit: U, timeout_s: float) -> object:
         """The same from another thread, for one unit."""
         if self._closed:
             raise EngineClosed("the store is not open")
         answer: Future[Sequence[object]] = Future()
-        self._queue.put([Sent((unit,), unit.size_bytes, answer)])
+        self._queue.put(Sent((unit,), unit.size_bytes, answer))
         try:
             return _checked(answer.result(timeout_s))[0]
         except TimeoutError:
@@ -148,34 +147,41 @@ class GroupCommit(Generic[U]):
     def _work(self) -> None:
         wait_s: float | None = None
         while True:
-            batch = self._take(wait_s)
+            batch, last = self._take(wait_s)
             if batch:
                 self._flush(batch)
-            if self._held_over:
-                continue
-            if self._last:
+            if last:
                 break
-            wait_s = self.writer.idle() if self._queue.empty() else None
+            wait_s = self.writer.idle() if self._queue.empty() and self._held_over is None else None
         self.writer.close()
         self._refuse_the_rest()
 
-    def _take(self, wait_s: float | None) -> list[Sent[U]]:
-        """What is queued now, within the limits of a batch; the rest is held over."""
-        waiting = self._held_over
-        with suppress(Empty):
-            while not self._last:
-                more = self._queue.get_nowait() if waiting else self._queue.get(timeout=wait_s)
-                waiting.extend(more or ())
-                self._last = more is None
-        batch: list[Sent[U]] = []
-        units = size_bytes = 0
-        while waiting:
-            units += len(waiting[0].units)
-            size_bytes += waiting[0].size_bytes
-            if batch and (units > BATCH_UNITS_MAX or size_bytes > BATCH_BYTES_MAX):
-                break
-            batch.append(waiting.popleft())
-        return batch
+    def _take(self, wait_s: float | None) -> tuple[list[Sent[U]], bool]:
+        """What is queued now, within the limits of a batch; and whether it is the last."""
+        first = self._held_over
+        self._held_over = None
+        if first is None:
+            try:
+                first = self._queue.get(timeout=wait_s)
+            except Empty:
+                return [], False
+            if first is None:
+                return [], True
+        batch = [first]
+        units, size_bytes = len(first.units), first.size_bytes
+        while True:
+            try:
+                sent = self._queue.get_nowait()
+            except Empty:
+                return batch, False
+            if sent is None:
+                return batch, True
+            units += len(sent.units)
+            size_bytes += sent.size_bytes
+            if units > BATCH_UNITS_MAX or size_bytes > BATCH_BYTES_MAX:
+                self._held_over = sent
+                return batch, False
+            batch.append(sent)
 
     def _flush(self, batch: list[Sent[U]]) -> None:
         units = [unit for sent in batch for unit in sent.units]
@@ -210,7 +216,9 @@ class GroupCommit(Generic[U]):
         rest: list[Sent[U]] = []
         with suppress(Empty):
             while True:
-                rest.extend(self._queue.get_nowait() or ())
+                sent = self._queue.get_nowait()
+                if sent is not None:
+                    rest.append(sent)
         if rest:
             self._answer(rest, EngineClosed("the store was closed"))
 
