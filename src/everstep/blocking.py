@@ -29,7 +29,7 @@ from everstep.settings import Settings, load_settings
 
 T = TypeVar("T")
 
-_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "supply_arguments", "retry_with"})
+_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "supply_arguments", "retry_with", "edit"})
 """Answers that carry a value."""
 
 
@@ -163,8 +163,11 @@ class Engine:
         title: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 1,
+        pause_timeout: str | None = None,
     ) -> "Task":
-        started = self._engine.start(plan, inputs, key=key, title=title, labels=labels, priority=priority)
+        started = self._engine.start(
+            plan, inputs, key=key, title=title, labels=labels, priority=priority, pause_timeout=pause_timeout
+        )
         return Task(self._wait(started), self._open())
 
     def run(
@@ -280,6 +283,21 @@ class Pause:
         self._thread = thread
         self.task, self.id, self.step, self.type = pause.task, pause.id, pause.step, pause.type
         self.title, self.why, self.guidance, self.answers = pause.title, pause.why, pause.guidance, pause.answers
+        self.call, self.show, self.may_answer, self.expires_at = (
+            pause.call,
+            pause.show,
+            pause.may_answer,
+            pause.expires_at,
+        )
+
+    def approve(self, *, note: str | None = None) -> None:
+        self._thread.wait(self._pause.approve(note=note))
+
+    def edit(self, arguments: JsonObject, *, note: str | None = None) -> None:
+        self._thread.wait(self._pause.edit(arguments, note=note))
+
+    def reject(self, note: str) -> None:
+        self._thread.wait(self._pause.reject(note))
 
     def happened(self, output: JsonValue = None, *, note: str | None = None) -> None:
         self._thread.wait(self._pause.happened(output, note=note))
@@ -339,7 +357,7 @@ def _ask(pauses: Iterable[Pause]) -> bool:
 def _answer(pause: Pause, word: str, value: str) -> None:
     if word not in pause.answers:
         raise ValueError(f"'{word}' is no answer here")
-    given = [json.loads(value) if value else None] if word in _TAKES_VALUE else []
+    given = [json.loads(value) if value else None] if word in _TAKES_VALUE else [value] if word == "reject" else []
     getattr(pause, word)(*given)
 
 

@@ -226,6 +226,7 @@ _WAITS_FOR: Final[Mapping[PauseType, str]] = {
     PauseType.SCHEMA_MISMATCH: "arguments",
     PauseType.TOOL_ERROR: "a decision after its failure",
     PauseType.UNRESOLVED_DEPENDENCY: "a result it needs",
+    PauseType.APPROVAL_REQUIRED: "approval",
     PauseType.INPUT_REQUIRED: "an answer",
     PauseType.UNCERTAIN_OUTCOME: "word whether its call happened",
 }

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EverstepError
 from everstep.domain.events import Issue
-from everstep.domain.pauses import ANSWERS
 from everstep.domain.pauses import Pause as OpenPause
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
@@ -66,7 +65,23 @@ class Pause:
         self.title = pause.title
         self.why = pause.why
         self.guidance = pause.guidance
-        self.answers = ANSWERS[pause.type]
+        self.answers = pause.answers
+        self.call = pause.call
+        self.show = pause.show
+        self.may_answer = pause.may_answer
+        self.expires_at = pause.expires_at
+
+    async def approve(self, *, note: str | None = None) -> None:
+        """Allow exactly the call that this pause shows."""
+        await self._say(Reply(answer="approve", note=note, digest=self._digest))
+
+    async def edit(self, arguments: JsonObject, *, note: str | None = None) -> None:
+        """Allow the call with these arguments changed."""
+        await self._say(Reply(answer="edit", arguments=arguments, note=note, digest=self._digest))
+
+    async def reject(self, note: str) -> None:
+        """Do not allow it; say why."""
+        await self._say(Reply(answer="reject", note=note, digest=self._digest))
 
     async def happened(self, output: JsonValue = None, *, note: str | None = None) -> None:
         """The interrupted call did happen, with this result."""
@@ -93,7 +108,7 @@ class Pause:
         await self._say(Reply(answer="supply_output", output=output, note=note))
 
     async def answer(self, value: JsonValue, *, note: str | None = None) -> None:
-        """Answer the question."""
+        """Answer the question; of an approval: give the step's result, and no call is made."""
         await self._say(Reply(answer="answer", value=value, note=note))
 
     async def resume(self, *, note: str | None = None) -> None:
@@ -111,6 +126,10 @@ class Pause:
     async def cancel(self, *, note: str | None = None) -> None:
         """Cancel the task."""
         await self._say(Reply(answer="cancel", note=note))
+
+    @property
+    def _digest(self) -> str | None:
+        return None if self.call is None else self.call.input.digest
 
     async def _say(self, reply: Reply) -> None:
         await self._answer(self.id, reply)

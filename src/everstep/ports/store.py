@@ -133,6 +133,8 @@ class KeptPause:
     pause: Pause
     status: PauseStatus
     opened_at: Instant
+    due_at: Instant | None = None
+    """When somebody has to look at it, if nobody answers."""
 
 
 @record
@@ -143,6 +145,8 @@ class PauseFilter:
     task: TaskId | None = None
     id: PauseId | None = None
     status: PauseStatus | None = PauseStatus.OPEN
+    timed: bool = False
+    """Only open ones that run out, the next one first."""
     limit: int = 500
 
 
@@ -234,7 +238,7 @@ class Store(Protocol):
         """Tasks of this owner whose id or key is `name`, or whose id starts with it."""
 
     async def list_pauses(self, which: PauseFilter) -> Sequence[KeptPause]:
-        """Pauses, oldest first."""
+        """Pauses, oldest first; timed ones by when they are due."""
 
     # Leases
     async def claim_tasks(self, claim: Claim) -> Sequence[Claimed]:

@@ -33,6 +33,8 @@ class ToolSpec:
     retries: int | None = None
     trusted_output: bool = False
     probeable: bool = False
+    approve: bool = False
+    """Ask before every call; a plan may only add."""
 
 
 @record

@@ -14,7 +14,7 @@ from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.desk import Desk, Wish
-from everstep.facade.engine import as_plan
+from everstep.facade.engine import as_plan, duration
 from everstep.facade.task import Task
 from everstep.facade.views import Pause
 from everstep.ports.fault import Fault, no_fault
@@ -153,10 +153,24 @@ class TestEngine:
         assert self._desk is not None
         return self._desk
 
-    async def start(self, plan: Plan | str | Path, inputs: JsonObject | None = None, *, key: str | None = None) -> Task:
+    async def start(
+        self,
+        plan: Plan | str | Path,
+        inputs: JsonObject | None = None,
+        *,
+        key: str | None = None,
+        pause_timeout: str | None = None,
+    ) -> Task:
         """A new task."""
         loaded = as_plan(plan)
-        wish = Wish(plan=loaded.spec, digest=loaded.digest, inputs=inputs or {}, trusted=loaded.trusted, key=key)
+        wish = Wish(
+            plan=loaded.spec,
+            digest=loaded.digest,
+            inputs=inputs or {},
+            trusted=loaded.trusted,
+            key=key,
+            pause_timeout_ms=duration(pause_timeout),
+        )
         return Task(self.desk, self._who, await self.desk.submit(wish, self._who))
 
     async def get(self, task: str) -> Task:

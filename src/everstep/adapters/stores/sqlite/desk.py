@@ -5,13 +5,14 @@ from typing import Any, Final
 
 import apsw
 
-from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
 from everstep.adapters.stores.sqlite.rows import Guard, guard_of
 from everstep.adapters.stores.sqlite.sql import sql
 from everstep.domain.events import Draft
 from everstep.domain.ids import Instant, Seq, StepPath, TaskId, WorkerId
 from everstep.ports.store import Journaled
 from everstep.wire.pause import encode_pause
+from everstep.wire.times import to_text
 
 
 class Mismatch(Exception):
@@ -114,9 +115,11 @@ class Desk:
         """The list of pauses follows the journal."""
         for change in changes:
             match change:
-                case PauseOpened(pause=pause, at=at):
+                case PauseOpened(pause=pause, at=at, due_at=due_at):
                     body = encode_pause(pause, task, at).decode()
-                    self.change("open_pause", (pause.id, num, pause.step, pause.type, at, body))
+                    self.change("open_pause", (pause.id, num, pause.step, pause.type, at, due_at, body))
+                case PauseWarned(id=pause_id, expires_at=expires_at, due_at=due_at):
+                    self.change("warn_pause", (due_at, to_text(expires_at), pause_id, num))
                 case PauseClosed(id=pause_id, status=status):
                     self.change("close_pause", (status, pause_id, num))
                 case PausesWithdrawn():

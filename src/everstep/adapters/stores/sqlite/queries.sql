@@ -85,7 +85,11 @@ WHERE num = ? AND epoch = ? AND worker IS NULL AND last_seq = ?;
 
 -- name: open_pause
 -- Somebody is asked.
-INSERT INTO pauses (id, task, step, type, status, opened_at, body) VALUES (?, ?, ?, ?, 'open', ?, ?);
+INSERT INTO pauses (id, task, step, type, status, opened_at, due_at, body) VALUES (?, ?, ?, ?, 'open', ?, ?, ?);
+
+-- name: warn_pause
+-- It will run out then; the copy of the question says so too.
+UPDATE pauses SET due_at = ?, body = json_set(body, '$.expires_at', ?) WHERE id = ? AND task = ? AND status = 'open';
 
 -- name: close_pause
 -- Answered, or not asked any more.
@@ -190,7 +194,7 @@ SELECT id FROM tasks WHERE id >= :name AND id < :name || char(1114111) AND owner
 
 -- name: find_pause
 -- One pause by its id, open or not.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE p.id = :id
   AND (:owner IS NULL OR t.owner = :owner)
@@ -199,16 +203,25 @@ WHERE p.id = :id
 
 -- name: list_open_pauses
 -- Few, however many there were: straight from the partial index.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
 FROM pauses p INDEXED BY pauses_open CROSS JOIN tasks t ON t.num = p.task
 WHERE p.status = 'open'
   AND (:owner IS NULL OR t.owner = :owner)
   AND (:task IS NULL OR t.id = :task)
 ORDER BY p.opened_at, p.rowid LIMIT :limit;
 
+-- name: list_timed_pauses
+-- Open ones that run out, the next one first.
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
+FROM pauses p INDEXED BY pauses_due CROSS JOIN tasks t ON t.num = p.task
+WHERE p.status = 'open' AND p.due_at IS NOT NULL
+  AND (:owner IS NULL OR t.owner = :owner)
+  AND (:task IS NULL OR t.id = :task)
+ORDER BY p.due_at, p.rowid LIMIT :limit;
+
 -- name: list_pauses
 -- Also those that are closed; oldest first.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE (:owner IS NULL OR t.owner = :owner)
   AND (:task IS NULL OR t.id = :task)

@@ -124,11 +124,12 @@ def _worker(row: Row) -> Worker | None:
 
 def kept_pause(row: Row) -> KeptPause:
     """From `list_pauses`."""
-    task, owner, body, status, opened_at = row
+    task, owner, body, status, opened_at, due_at = row
     return KeptPause(
         task=TaskId(task),
         owner=owner,
         pause=decode_pause(body),
         status=PauseStatus(status),
         opened_at=Instant(opened_at),
+        due_at=due_at,
     )

@@ -80,13 +80,15 @@ CREATE TABLE pauses (
     task      INTEGER NOT NULL REFERENCES tasks (num),
     step      TEXT,
     type      TEXT NOT NULL,
-    status    TEXT NOT NULL CHECK (status IN ('open', 'answered', 'withdrawn')),
+    status    TEXT NOT NULL CHECK (status IN ('open', 'answered', 'expired', 'withdrawn')),
     opened_at INTEGER NOT NULL,
+    due_at    INTEGER,
     body      TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX pauses_by_task ON pauses (task);
 CREATE INDEX pauses_open ON pauses (opened_at) WHERE status = 'open';
+CREATE INDEX pauses_due ON pauses (due_at) WHERE status = 'open' AND due_at IS NOT NULL;
 
 -- One row per step of a plan, pending ones included, derived from the journal; for people and their tools.
 CREATE VIEW task_executions AS
@@ -107,7 +109,7 @@ told AS (
            (SELECT max(e.seq) FROM events e
             WHERE e.task = p.num AND e.step = p.step_id
               AND e.type IN ('step.started', 'step.waiting', 'attempt.started', 'step.retry_scheduled', 'pause.opened',
-                             'pause.answered', 'step.completed', 'step.failed', 'step.skipped')) AS last_seq,
+                             'pause.answered', 'pause.expired', 'step.completed', 'step.failed', 'step.skipped')) AS last_seq,
            (SELECT e.body ->> '$.at' FROM events e, json_each(e.body, '$.data.skipped') k
             WHERE e.task = p.num AND e.type IN ('task.cancelled', 'task.failed') AND k.value = p.step_id) AS cut_at
     FROM planned p
@@ -147,4 +149,4 @@ SELECT p.task_id || '/' || p.step_id AS id,
 FROM told p
 LEFT JOIN events e ON e.task = p.num AND e.seq = p.last_seq;
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
