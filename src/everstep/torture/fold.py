@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from everstep.torture.history import Event, Row, Violation
+from everstep.torture.history import Event, Row, Violation, millis
 from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, STEP_MOVES, TASK_MOVES, TERMINAL
 
 
@@ -47,6 +47,22 @@ class Pause:
     type: str
     producer: str | None
     status: str = "open"
+    call: Mapping[str, Any] | None = None
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What an approval allows; `shown` is what was asked about."""
+
+    given: Event
+    step: str
+    tool: str
+    version: str
+    digest: str | None
+    of_items: bool
+    shown: Any
+    expires_at: int | None
 
 
 @dataclass(slots=True)
@@ -70,6 +86,9 @@ class State:
     finals: frozenset[str] = frozenset()
     steps: dict[str, Step] = field(default_factory=dict)
     pauses: dict[str, Pause] = field(default_factory=dict)
+    grants: dict[str, Grant] = field(default_factory=dict)
+    expirer: tuple[str | None, str | None] = (None, None)
+    """Who let a pause run out, and of which step: it may write what follows for that step."""
     still: list[tuple[int, int | None]] = field(default_factory=list)
     """When the task was paused: from, until."""
     problems: list[Violation] = field(default_factory=list)
@@ -135,7 +154,9 @@ def _check_writer(state: State, event: Event) -> None:
     writer = event.actor.get("id")
     by_engine = event.actor.get("kind") == "system" and event.actor.get("via") == "engine"
     giving_up = event.type == "attempt.abandoned" and writer == state.recoverer
-    if by_engine and event.type.startswith(("step.", "attempt.")) and writer != state.worker and not giving_up:
+    ran_out = event.type in {"step.failed", "step.skipped"} and (writer, base(event.step or "")) == state.expirer
+    follows = giving_up or ran_out
+    if by_engine and event.type.startswith(("step.", "attempt.")) and writer != state.worker and not follows:
         state.blame("C4", event.seq, f"{event.type} by {writer}, but {state.worker} holds epoch {state.epoch}")
 
 
@@ -340,7 +361,14 @@ def _step_ended(state: State, event: Event) -> None:
 def _pause_opened(state: State, event: Event) -> None:
     said = event.data.get("pause") or event.data
     reason = said.get("reason") or {}
-    pause = Pause(said["id"], event.step, reason.get("type", ""), reason.get("producingStep"))
+    pause = Pause(
+        said["id"],
+        event.step,
+        reason.get("type", ""),
+        reason.get("producingStep"),
+        call=said.get("call"),
+        expires_at=millis(said.get("expires_at")),
+    )
     state.pauses[pause.id] = pause
     if event.step is not None:
         _move_step(state, event, _step(state, event), "paused")
@@ -352,7 +380,11 @@ def _pause_closed(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"{event.type} of pause {event.data.get('pause')}, which is not open")
         return
     pause.status = event.type.partition(".")[2]
-    answer = event.data.get("answer")
+    answer = event.data.get("answer") or event.data.get("action")
+    if event.type == "pause.expired":
+        state.expirer = (event.actor.get("id"), base(pause.step or ""))
+    if pause.call is not None and answer in {"approve", "edit"}:
+        _grant(state, event, pause, pause.call)
     if pause.producer is not None and answer in {"run_producer", "supply_output"}:
         producer = state.steps.setdefault(pause.producer, Step(pause.producer))
         if producer.status in {"failed", "skipped"}:
@@ -360,6 +392,21 @@ def _pause_closed(state: State, event: Event) -> None:
         answer = "retry"
     if pause.step is not None and answer in AGAIN:
         _move_step(state, event, state.steps[pause.step], "running")
+
+
+def _grant(state: State, event: Event, pause: Pause, call: Mapping[str, Any]) -> None:
+    shown = call.get("input") or {}
+    by_time = event.type == "pause.expired"
+    state.grants[pause.id] = Grant(
+        given=event,
+        step=str(pause.step),
+        tool=call.get("tool", ""),
+        version=call.get("tool_version", ""),
+        digest=event.data.get("digest") or shown.get("digest") or shown.get("artifact"),
+        of_items=bool(call.get("of_items")),
+        shown=shown.get("value"),
+        expires_at=None if by_time else pause.expires_at,
+    )
 
 
 _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
