@@ -107,6 +107,7 @@ def the_world(settings: Settings) -> Outside:
         durability=cast("Durability", settings.durability),
         clock=clock,
         fault=fault,
+        audit_key=settings.audit_key,
     )
     return Outside(
         store=store,

@@ -368,7 +368,7 @@ async def test_damage_is_told_in_our_words(tmp_path: Path, place: int) -> None:
 
 async def looked_through(path: Path) -> None:
     async with opened(path) as on:
-        problems = await on.store.check()
+        problems = [str(flaw) for flaw in await on.store.check()]
         await on.store.list_tasks(TaskFilter())
         if problems:
             raise Unavailable(f"{len(problems)} problems found")

@@ -211,6 +211,19 @@ class Info:
     details: JsonObject
 
 
+@record
+class Flaw:
+    """Something of the store that is not as it must be, and where."""
+
+    what: str
+    task: TaskId | None = None
+    seq: Seq | None = None
+
+    def __str__(self) -> str:
+        place = " ".join([*([self.task] if self.task else []), *([f"seq {self.seq}"] if self.seq else [])])
+        return f"{place}: {self.what}" if place else self.what
+
+
 Creation: TypeAlias = Created | KeyTaken
 Commit: TypeAlias = Committed | Stale
 
@@ -274,11 +287,11 @@ class Store(Protocol):
         """Payloads by content; raises NotFound."""
 
     # Keeping
-    async def info(self) -> Info:
-        """Figures for health and doctor."""
+    async def info(self, *, whole: bool = False) -> Info:
+        """Figures for health and doctor; `whole`: also those that take a look at every task."""
 
-    async def check(self) -> Sequence[str]:
-        """Integrity of the file and of every journal (dense, fold = row); one line per problem."""
+    async def check(self) -> Sequence[Flaw]:
+        """Integrity of the file and of every journal (dense, linked, fold = row)."""
 
     async def backup(self, target: Path) -> None:
         """A verified copy, consistent as of one moment."""

@@ -236,6 +236,8 @@ class Impossible(ToolError):
 class NeedsInput(ToolError):
     """Ask someone, then call again with `ctx.answer`."""
 
-    def __init__(self, question: str, schema: JsonObject | None = None) -> None:
+    def __init__(self, question: str, schema: JsonObject | None = None, *, by: str = "anyone") -> None:
         super().__init__(question)
         self.schema = schema
+        self.by = by
+        """Who may answer: `human`, `llm` (or a human), `anyone`."""

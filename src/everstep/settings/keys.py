@@ -196,6 +196,7 @@ KEYS: Final = (
     _key(
         "retry.delay", DURATION, "1s", "before the first retry, doubling; not more than `max_delay`", within=(1, _HOUR)
     ),
+    _key("audit.key", TEXT, "", "a secret that seals the audit chain; empty: it shows stray edits only"),
     _key("policy.llm_approvals", WORDS, [], "tools whose calls an LLM may approve, where a trusted plan says so"),
     _key("retry.max_delay", DURATION, "30s", "between two retries, at most", within=(1, _DAY)),
 )

@@ -78,6 +78,7 @@ class Settings:
     engine: EngineSettings
     limits: LimitSettings
     llm_approvals: tuple[str, ...]
+    audit_key: str
     retry: RetrySettings
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
@@ -153,6 +154,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         ),
         retry=_retry(merged),
         llm_approvals=merged.words("policy.llm_approvals"),
+        audit_key=merged.text("audit.key"),
         runtime=runtime,
         said=said,
     )

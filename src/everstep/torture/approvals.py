@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from everstep.torture.effects import answers, plan_step
-from everstep.torture.fold import Attempt, Grant, State, Step, base
 from everstep.torture.history import Violation
+from everstep.torture.state import Attempt, Grant, State, Step, base
 
 
 def check_approvals(state: State) -> Iterator[Violation]:

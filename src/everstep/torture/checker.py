@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from everstep.torture.approvals import check_approvals
 from everstep.torture.effects import check_bounds, check_effect_rule, check_effects
-from everstep.torture.fold import State, compare, fold
+from everstep.torture.fold import compare, fold
 from everstep.torture.history import (
     Frame,
     Journal,
@@ -33,6 +33,7 @@ from everstep.torture.history import (
     read_streams,
 )
 from everstep.torture.moves import TERMINAL
+from everstep.torture.state import State
 
 PROOF: Final = {
     "start": ("task.created",),

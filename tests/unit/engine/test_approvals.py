@@ -408,3 +408,28 @@ async def test_an_item_that_is_tried_anew_is_asked_about_alone(engine: TestEngin
     await anew.approve()
     task = await settled(engine, task)
     assert (task.status, len(world.sent)) == ("completed", 3)
+
+
+async def test_what_could_not_be_shown_is_not_granted(engine: TestEngine, world: World) -> None:
+    task = await settled(engine, await engine.start(over([{"to": "a"}, {}], **{"with": {"to": "${item.to}"}})))
+    pause = engine.inbox.only()
+    assert pause.call is not None
+    assert pause.call.input.value == [{"to": "a"}, None]
+    await pause.approve()
+    await settled(engine, task)
+    blocked = engine.inbox.only()
+    assert (blocked.type, blocked.step) == ("unresolvableParams", "send[1]")
+    await blocked.supply_arguments({"to": "eve"})
+    await settled(engine, task)
+    assert (engine.inbox.only().type, world.sent) == ("approvalRequired", [("a", "hello")])
+
+
+async def test_a_question_may_be_for_people_only(engine: TestEngine) -> None:
+    step: JsonObject = {"id": "q", "tool": "ask", "with": {"question": "Colour?", "by": "human"}}
+    await settled(engine, await engine.start(Plan.from_dict({"name": "p", "steps": [step]})))
+    pause = engine.inbox.only()
+    robot = Who(owner="local", actor=Actor(kind=ActorKind.LLM, id="claude", via="mcp"))
+    assert pause.may_answer == ("human",)
+    with pytest.raises(NotAllowed):
+        await engine.desk.answer(PauseId(pause.id), robot, Reply(answer="answer", value="blue"))
+    await pause.answer("blue")

@@ -313,7 +313,7 @@ class MemoryStore:
                 raise NotFound(f"no payload {digest}")
         return [loads_strict(self._payloads[digest]) for digest in digests]
 
-    async def info(self) -> port.Info:
+    async def info(self, *, whole: bool = False) -> port.Info:  # noqa: ARG002 -- there is no more to say
         tasks = {status.value: 0 for status in TaskStatus}
         for kept in self._tasks.values():
             tasks[kept.row.status.value] += 1
@@ -328,16 +328,16 @@ class MemoryStore:
             details={"status": "ok"},
         )
 
-    async def check(self) -> Sequence[str]:
+    async def check(self) -> Sequence[port.Flaw]:
         return [line for kept in self._tasks.values() for line in self._problems(kept)]
 
-    def _problems(self, kept: Kept) -> Iterator[str]:
+    def _problems(self, kept: Kept) -> Iterator[port.Flaw]:
         state = self._load(kept.new.id)
         assert state is not None
         if (t.row_of(state), state.epoch, state.worker) != (kept.row, kept.epoch, kept.worker):
-            yield f"{kept.new.id}: the row does not follow from the journal"
+            yield port.Flaw(what="the row does not follow from the journal", task=kept.new.id)
         if [one.pause.id for one in self._open_pauses(kept.new.id)] != list(state.pauses):
-            yield f"{kept.new.id}: the open pauses do not follow from the journal"
+            yield port.Flaw(what="the open pauses do not follow from the journal", task=kept.new.id)
 
     async def backup(self, target: Path) -> None:
         raise Validation(f"a store in memory cannot be copied to {target}", what_to_do="use a store on disk")

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
-from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, lines
+from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, last_link, lines
 from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
 from everstep.domain.events import TaskCreated
@@ -80,21 +80,23 @@ class StepUnit:
         written = (row.recoveries, row.done, self.answer.last_seq, self.commit.at)
         return (*written, guard.num, guard.epoch, guard.worker, guard.last_seq)
 
-    def after(self, guard: Guard) -> Guard:
+    def after(self, guard: Guard, head: bytes) -> Guard:
         """What stands once this is written."""
         row = self.commit.row
         worker = None if self.commit.release else guard.worker
-        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, self.answer.last_seq, self.steady)
+        last_seq = self.answer.last_seq
+        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, last_seq, head, self.steady)
 
     def apply(self, desk: Desk) -> Commit:
         guard = desk.guard(self.task)
         if guard is None or not self.stands(guard):
             return stale(guard)
-        desk.change_many("insert_event", [(guard.num, *line) for line in self.lines])
+        rows = desk.linked(guard.num, guard.head, self.lines)
+        desk.change_many("insert_event", rows)
         if desk.change("release_task" if self.commit.release else "update_task", self.update(guard)) != 1:
             raise Mismatch(self.task)
         desk.change_pauses(guard.num, self.task, self.pauses)
-        desk.guards.put(self.task, self.after(guard))
+        desk.guards.put(self.task, self.after(guard, last_link(rows, guard.head)))
         return self.answer
 
 
@@ -140,9 +142,10 @@ class CreateUnit:
         }
         desk.change("insert_task", values)
         num = desk.connection.last_insert_rowid()
-        desk.append(num, task.at, (task.created,), self.events)
+        new = Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), None)
+        head = desk.append(new, task.at, (task.created,), self.events)
         if self.begun is not None:
-            self.begun.apply(desk, Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1)))
+            self.begun.apply(desk, new._replace(head=head))
         return self.answer
 
 
@@ -172,17 +175,15 @@ class _Begun:
 
 def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
     """Write claims down."""
-    desk.change_many(
-        "insert_event",
-        [(guard.num, *line) for guard, one in started for line in lines(at, (None,), one.events)],
-    )
-    for guard, one in started:
+    rows = [row for guard, one in started for row in desk.linked(guard.num, guard.head, lines(at, (None,), one.events))]
+    desk.change_many("insert_event", rows)
+    for (guard, one), row in zip(started, rows, strict=True):
         lease = one.lease
         status = journal.status_once_claimed(guard.status)
         values = (status, lease.worker, at, at, guard.num, guard.epoch, guard.last_seq)
         if desk.change("claim_task", values) != 1:
             raise Mismatch(lease.task)
-        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq)
+        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq, row[-1])
         desk.guards.put(lease.task, after)
 
 
@@ -197,8 +198,8 @@ class ClaimUnit:
     def apply(self, desk: Desk) -> list[Claimed]:
         claim = self.claim
         started: list[tuple[Guard, Claimed]] = []
-        for num, task, status, generation, epoch, last_seq in self._candidates(desk):
-            guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq)
+        for num, task, status, generation, epoch, last_seq, head in self._candidates(desk):
+            guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq, head)
             stamp = Stamp(
                 task=TaskId(task),
                 last_seq=guard.last_seq,
@@ -253,7 +254,7 @@ class CommandUnit:
             actor=command.actor,
         )
         answer = journal.commit_drafts(stamp, command.drafts)
-        desk.append(guard.num, command.at, command.drafts, answer.events)
+        head = desk.append(guard, command.at, command.drafts, answer.events)
         values: dict[str, str | int | None] = {
             "status": row.status,
             "generation": row.generation,
@@ -272,7 +273,9 @@ class CommandUnit:
         if desk.change("command_free_task" if guard.worker is None else "command_held_task", values) != 1:
             raise Mismatch(command.task)
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
-        after = guard._replace(status=row.status, generation=row.generation, last_seq=answer.last_seq, steady=None)
+        after = guard._replace(
+            status=row.status, generation=row.generation, last_seq=answer.last_seq, head=head, steady=None
+        )
         desk.guards.put(command.task, after)
         return answer
 
@@ -307,13 +310,13 @@ class SweepUnit:
             actor=journal.engine_actor(desk.me),
         )
         answer = journal.commit_drafts(stamp, sweep.drafts)
-        desk.append(guard.num, sweep.at, sweep.drafts, answer.events)
+        head = desk.append(guard, sweep.at, sweep.drafts, answer.events)
         expected = (guard.num, guard.status, guard.epoch, guard.worker, guard.last_seq)
         if desk.change("sweep_task", (*figures(row), answer.last_seq, sweep.at, *expected)) != 1:
             raise Mismatch(sweep.task)
         desk.change_pauses(guard.num, sweep.task, journal.pause_changes(sweep.drafts, sweep.at))
         epoch = Epoch(guard.epoch + 1)
-        desk.guards.put(sweep.task, Guard(guard.num, row.status, row.generation, epoch, None, answer.last_seq))
+        desk.guards.put(sweep.task, Guard(guard.num, row.status, row.generation, epoch, None, answer.last_seq, head))
         return answer
 
 

@@ -1,10 +1,11 @@
 """The writer's desk: its connection inside a transaction, and what it remembers of the tasks that are held."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import apsw
 
+from everstep.adapters.stores.chain import START, Seal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
 from everstep.adapters.stores.sqlite.rows import Guard, guard_of
 from everstep.adapters.stores.sqlite.sql import sql
@@ -13,6 +14,9 @@ from everstep.domain.ids import Instant, Seq, StepPath, TaskId, WorkerId
 from everstep.ports.store import Journaled
 from everstep.wire.pause import encode_pause
 from everstep.wire.times import to_text
+
+Line: TypeAlias = tuple[Seq, Instant, str, StepPath | None, str]
+"""seq, time, type, step, body."""
 
 
 class Mismatch(Exception):
@@ -78,10 +82,11 @@ class Guards:
 class Desk:
     """The writer's connection inside a transaction, and its memory."""
 
-    def __init__(self, connection: apsw.Connection, guards: Guards, me: WorkerId) -> None:
+    def __init__(self, connection: apsw.Connection, guards: Guards, me: WorkerId, seal: Seal) -> None:
         self.connection = connection
         self.guards = guards
         self.me = me
+        self.seal = seal
         self._cursor = connection.cursor()
 
     def rows(self, name: str, values: Any = None) -> Iterator[tuple[Any, ...]]:
@@ -106,10 +111,20 @@ class Desk:
         """What stands now; None if there is no such task."""
         return self.guards.find(task) or next((guard_of(row) for row in self.rows("find_guard", (task,))), None)
 
-    def append(self, num: int, at: Instant, drafts: Sequence[Draft], events: Sequence[Journaled]) -> None:
-        """Lines of one journal."""
-        steps = [draft.step for draft in drafts]
-        self.change_many("insert_event", [(num, *line) for line in lines(at, steps, events)])
+    def linked(self, num: int, head: bytes | None, written: Sequence[Line]) -> list[tuple[Any, ...]]:
+        """Rows of a journal, each linked to the one before; the last column of the last one is the new head."""
+        link, seal = head or START, self.seal
+        rows = []
+        for line in written:
+            link = seal(link + line[4].encode())
+            rows.append((num, *line, link))
+        return rows
+
+    def append(self, guard: Guard, at: Instant, drafts: Sequence[Draft], events: Sequence[Journaled]) -> bytes:
+        """Lines of one journal; returns its new head."""
+        rows = self.linked(guard.num, guard.head, lines(at, [draft.step for draft in drafts], events))
+        self.change_many("insert_event", rows)
+        return last_link(rows, guard.head)
 
     def change_pauses(self, num: int, task: TaskId, changes: Iterable[PauseChange]) -> None:
         """The list of pauses follows the journal."""
@@ -126,8 +141,13 @@ class Desk:
                     self.change("withdraw_pauses", (num,))
 
 
-def lines(at: Instant, steps: Sequence[StepPath | None], events: Sequence[Journaled]) -> list[tuple[Any, ...]]:
-    """Rows of the journal, but for the task's number."""
+def last_link(rows: Sequence[tuple[Any, ...]], before: bytes | None) -> bytes:
+    """The head after these rows."""
+    return rows[-1][-1] if rows else before or START
+
+
+def lines(at: Instant, steps: Sequence[StepPath | None], events: Sequence[Journaled]) -> list[Line]:
+    """Rows of the journal, but for the task's number and the link."""
     return [
         (event.seq, at, event.type, step, event.encoded.decode()) for event, step in zip(events, steps, strict=True)
     ]

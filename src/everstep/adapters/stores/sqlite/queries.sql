@@ -3,7 +3,7 @@
 
 -- name: insert_event
 -- One line of the journal; the unique index refuses a seq that is there.
-INSERT INTO events (task, seq, at, type, step, body) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO events (task, seq, at, type, step, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_task
 -- A new task; its first event follows in the same transaction.
@@ -21,7 +21,9 @@ LIMIT 1;
 
 -- name: find_guard
 -- What a write must find unchanged.
-SELECT num, status, generation, epoch, worker, last_seq FROM tasks WHERE id = ?;
+SELECT num, status, generation, epoch, worker, last_seq,
+       (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq)
+FROM tasks WHERE id = ?;
 
 -- name: update_task
 -- The holder's write. The worker stands; the row count confirms the guard.
@@ -65,13 +67,16 @@ WHERE num = :num AND last_seq = :old_last_seq AND worker IS NULL;
 
 -- name: claim_candidates
 -- Claimable tasks by priority and age, straight from the partial index.
-SELECT num, id, status, generation, epoch, last_seq, recoveries FROM tasks
+SELECT num, id, status, generation, epoch, last_seq,
+       (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq), recoveries
+FROM tasks
 WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
 ORDER BY priority, created_at, num;
 
 -- name: claim_candidates_of
 -- The same among named tasks only.
-SELECT num, tasks.id, status, generation, epoch, last_seq, recoveries
+SELECT num, tasks.id, status, generation, epoch, last_seq,
+       (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq), recoveries
 FROM json_each(:ids) AS wanted CROSS JOIN tasks ON tasks.id = wanted.value
 WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
 ORDER BY priority, created_at, num;
@@ -264,11 +269,19 @@ FROM tasks WHERE num > :after ORDER BY num LIMIT :limit;
 
 -- name: journal_of
 -- One journal with its columns, to be held against each other.
-SELECT id, seq, at, type, step, body FROM events WHERE task = ? ORDER BY seq;
+SELECT id, seq, at, type, step, body, hash FROM events WHERE task = ? ORDER BY seq;
 
 -- name: open_pauses_of
 -- To be held against the journal.
 SELECT id FROM pauses WHERE task = ? AND status = 'open';
+
+-- name: chain_since
+-- When journals began to be linked.
+SELECT applied_at FROM migrations WHERE name = 'audit_chain';
+
+-- name: chain_heads
+-- The last link of every journal.
+SELECT id, (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq) FROM tasks ORDER BY id;
 
 -- name: stray_events
 -- Lines of no task; foreign keys forbid them, a damaged file may have them.

@@ -62,7 +62,7 @@ CREATE INDEX tasks_held ON tasks (worker) WHERE worker IS NOT NULL;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX tasks_by_age ON tasks (created_at, num);
 
--- The journal: append only, in commit order; no foreign key, which would cost a look-up per event. `body` is the event as it is sent; the other columns repeat it.
+-- The journal: append only, in commit order; no foreign key, which would cost a look-up per event. `body` is the event as it is sent, `hash` links it to the line before; the other columns repeat it.
 CREATE TABLE events (
     id   INTEGER PRIMARY KEY,
     task INTEGER NOT NULL,
@@ -70,7 +70,8 @@ CREATE TABLE events (
     at   INTEGER NOT NULL,
     type TEXT NOT NULL,
     step TEXT,
-    body TEXT NOT NULL
+    body TEXT NOT NULL,
+    hash BLOB
 ) STRICT;
 
 CREATE UNIQUE INDEX events_by_task ON events (task, seq);
@@ -149,4 +150,4 @@ SELECT p.task_id || '/' || p.step_id AS id,
 FROM told p
 LEFT JOIN events e ON e.task = p.num AND e.seq = p.last_seq;
 
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;

@@ -1,0 +1,5 @@
+-- Journals without hashes.
+
+ALTER TABLE events DROP COLUMN hash;
+
+PRAGMA user_version = 2;
