@@ -203,18 +203,12 @@ def cancelled() -> History:
 def approved() -> History:
     """A gated step: asked about, allowed, called, failed without an effect, called again under the same grant."""
     history = History()
-    history.add(
-        "task.created", by="ana", plan={"steps": [{"id": "a", "tool": "t", "approve": {"title": "?"}}]}, key=None
-    )
+    plan = {"steps": [{"id": "a", "tool": "t", "approve": {"title": "?"}}]}
+    history.add("task.created", by="ana", plan=plan, key=None)
     history.add("task.started", **{"from": "queued"}, worker=W1, epoch=1)
     call = {"tool": "t", "tool_version": "1", "input": {"value": {}, "digest": "sha256:one"}}
-    asked = {
-        "id": "p_1",
-        "reason": {"type": "approvalRequired"},
-        "call": call,
-        "expires_at": "1970-01-01T00:00:10.000Z",
-    }
-    history.add("pause.opened", "a", **asked)
+    reason = {"type": "approvalRequired"}
+    history.add("pause.opened", "a", id="p_1", reason=reason, call=call, expires_at="1970-01-01T00:00:10.000Z")
     history.add("task.paused", pause="p_1", type="approvalRequired")
     history.add("pause.answered", "a", "ana", pause="p_1", answer="approve", digest="sha256:one")
     history.add("task.resumed", by="ana", pause="p_1", to="queued")

@@ -32,13 +32,20 @@ def audit(journal: Iterable[e.Recorded], owner: str) -> tuple[Change, ...]:
         before = _status(state, event.step)
         state = fold(state, owner, event)
         after = _status(state, event.step)
-        if after is not None and (after != before or (event.step is not None and isinstance(event.body, _ACTS))):
+        if after is not None and (after != before or _is_act(event)):
             changes.append(_change(event, before, after))
     return tuple(changes)
 
 
-_ACTS = (e.PauseAnswered, e.PauseExpired)
-"""Worth an account of their own, whatever they moved."""
+def _is_act(event: e.Recorded) -> bool:
+    """Answers about a step, and calls that somebody allowed: worth an account whatever they move."""
+    match event.body:
+        case e.PauseAnswered() | e.PauseExpired():
+            return event.step is not None
+        case e.AttemptStarted(approval=approval):
+            return approval is not None
+        case _:
+            return False
 
 
 def _status(state: TaskState | None, step: StepPath | None) -> str | None:

@@ -411,7 +411,8 @@ async def test_an_item_that_is_tried_anew_is_asked_about_alone(engine: TestEngin
 
 
 async def test_what_could_not_be_shown_is_not_granted(engine: TestEngine, world: World) -> None:
-    task = await settled(engine, await engine.start(over([{"to": "a"}, {}], **{"with": {"to": "${item.to}"}})))
+    field: JsonObject = {"with": {"to": "${item.to}"}}
+    task = await settled(engine, await engine.start(over([{"to": "a"}, {}], **field)))
     pause = engine.inbox.only()
     assert pause.call is not None
     assert pause.call.input.value == [{"to": "a"}, None]
