@@ -220,8 +220,8 @@ MUTANTS = (
         (
             Edit(
                 "engine/propose.py",
-                "    if wired.spec.approve is not None or checked.entry.spec.approve:\n",
-                "    if checked.entry.spec.approve:\n",
+                "    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or",
+                "    if",
             ),
         ),
         APPROVALS,

@@ -36,7 +36,8 @@ class Names:
 
 def question(spec: StepSpec, tool: str) -> ApproveSpec:
     """What the plan asks before this call; if only the tool does, the usual."""
-    return spec.approve or ApproveSpec(title=f"Run {tool}?")
+    own = spec.approve if tool == spec.tool else None
+    return own or ApproveSpec(title=f"Run {tool}?")
 
 
 def editable(asks: ApproveSpec, input_schema: JsonObject) -> tuple[str, ...]:
@@ -54,7 +55,7 @@ def approvers(asks: ApproveSpec, *, trusted: bool) -> tuple[str, ...]:
 
 def why(spec: StepSpec, call: GatedCall) -> str:
     """Who asks, and what is at stake."""
-    asker = "the tool" if spec.approve is None else "the plan"
+    asker = "the tool" if spec.approve is None or call.tool != spec.tool else "the plan"
     items = call.input.value if call.of_items else None
     count = f", {sum(one is not None for one in items)} times" if isinstance(items, list) else ""
     tail = "; cannot be undone" if call.effect in (Effect.VERIFIABLE, Effect.ONCE) else ""

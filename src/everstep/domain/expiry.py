@@ -37,16 +37,16 @@ class Patience:
         return Instant(ends_at - _notice_ms(ends_at, opened_at))
 
 
-def patience_of_steps(state: TaskState, usual: Patience) -> Patience | None:
-    """A question waits for ever, unless its task says otherwise; going on by itself would be nobody's answer."""
+def patience_with(pause: Pause, state: TaskState, usual: Patience) -> Patience | None:
+    """What the task says, else what is usual with pauses that people ask for.
+
+    A question waits for ever unless its task says otherwise, and never goes on by itself: that would be an answer.
+    """
+    if pause.type in OF_THE_TASK:
+        return Patience(length_ms=state.pause_timeout_ms or usual.length_ms, then=usual.then)
     if state.pause_timeout_ms is None or usual.then != "cancel":
         return None
     return Patience(length_ms=state.pause_timeout_ms, then=usual.then)
-
-
-def patience_of_task(state: TaskState, usual: Patience) -> Patience:
-    """A pause that a person asked for: what the task says, else what is usual."""
-    return Patience(length_ms=state.pause_timeout_ms or usual.length_ms, then=usual.then)
 
 
 def timed(draft: e.Draft, patience: Patience | None, at: Instant) -> e.Draft:

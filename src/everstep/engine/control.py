@@ -5,7 +5,6 @@ from collections.abc import Callable
 from everstep.domain.commands import Answer, Drafts, Reply, answer_pause, cancel_task, pause_task, resume_task
 from everstep.domain.errors import NotFound, Unavailable, Validation
 from everstep.domain.events import StepCompleted, Who
-from everstep.domain.expiry import patience_of_task, timed
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId
 from everstep.domain.pauses import InputRequired, Pause
@@ -72,11 +71,9 @@ async def pause(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState
     pause_id = PauseId(kit.entropy.new_id("p"))
 
     def decide(state: TaskState) -> tuple[Drafts, PauseId | None]:
-        patience = patience_of_task(state, kit.limits.patience)
         at = kit.clock.now()
         drafts = pause_task(state, who.actor, note, pause_id)
-        kit.expect(patience.warns_at(at))
-        return tuple(timed(draft, patience, at) for draft in drafts), None
+        return tuple(kit.timed(draft, state, at) for draft in drafts), None
 
     return await command(task, who, kit, decide)
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from everstep.domain.decide import Chance
-from everstep.domain.events import Actor, Draft
-from everstep.domain.expiry import Patience, patience_of_steps, timed
+from everstep.domain.events import Actor, Draft, PauseOpened
+from everstep.domain.expiry import Patience, patience_with, timed
 from everstep.domain.graph import Graph, wire_plan
 from everstep.domain.ids import Digest, Instant, Millis, PauseId, WorkerId
 from everstep.domain.plan import Effect
@@ -93,8 +93,10 @@ class Kit:
         return found
 
     def timed(self, draft: Draft, state: TaskState, at: Instant) -> Draft:
-        """The same draft; a question that it opens runs out if the task says so."""
-        patience = patience_of_steps(state, self.limits.patience)
+        """The same draft; a pause that it opens runs out if the task says so, or a person asked for it."""
+        if not isinstance(draft.body, PauseOpened):
+            return draft
+        patience = patience_with(draft.body.pause, state, self.limits.patience)
         if patience is not None:
             self.expect(patience.warns_at(at))
         return timed(draft, patience, at)

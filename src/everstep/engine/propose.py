@@ -66,7 +66,7 @@ def _still_open(wired: Wired, step: StepState) -> Compiled:
 
 def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> None:
     approval = None
-    if wired.spec.approve is not None or checked.entry.spec.approve:
+    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or checked.entry.spec.approve:
         approval = gate(lap, wired, step, checked)
         if approval is None:
             return
