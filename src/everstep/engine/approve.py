@@ -19,6 +19,7 @@ from everstep.engine.lap import Lap
 
 SHOW_BYTES_MAX: Final = 8 * 1024
 """Of what a plan wants shown; the call itself is always there."""
+TITLE_CHARS_MAX: Final = 500
 
 
 def gate(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> PauseId | None:
@@ -70,7 +71,7 @@ def ask(lap: Lap, wired: Wired, step: StepState, call: GatedCall) -> None:
         reason=ApprovalRequired(
             blocked_step=step.path, approval_id=pause_id, digest=call.input.digest, suggested_tool=call.tool
         ),
-        title=render(compile_value(asks.title), lap.scope),
+        title=_cut(render(compile_value(asks.title), lap.scope)),
         why=approval.why(wired.spec, call),
         guidance=wired.spec.guidance or lap.state.plan.guidance,
         call=call,
@@ -79,6 +80,11 @@ def ask(lap: Lap, wired: Wired, step: StepState, call: GatedCall) -> None:
     )
     opened = expiry.timed(e.Draft(body=e.PauseOpened(pause=pause), step=step.path), patience, lap.at)
     lap.say(lap.kit.timed(opened, lap.state, lap.at).body, step.path)
+
+
+def _cut(title: str) -> str:
+    """A question of one screen, whatever was bound into it."""
+    return title if len(title) <= TITLE_CHARS_MAX else f"{title[: TITLE_CHARS_MAX - 1]}…"
 
 
 def _shown(lap: Lap, show: JsonValue) -> tuple[JsonValue, ...]:

@@ -1,5 +1,6 @@
 """Approvals on the real engine in virtual time: asked before the call, bound to it, used up by it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -27,11 +28,14 @@ class World:
         self.sent: list[tuple[str, str]] = []
         self.raises: list[Exception | None] = []
         self.version = "1"
+        self.holds: asyncio.Event | None = None
 
     def tools(self) -> list[object]:
         @tool("mail.post", version=self.version)
         async def post(to: str, text: str = "hello") -> dict[str, str]:
             self.sent.append((to, text))
+            if self.holds is not None:
+                await self.holds.wait()
             error = self.raises.pop(0) if self.raises else None
             if error is not None:
                 raise error
@@ -312,15 +316,20 @@ async def test_a_retry_that_somebody_orders_asks_anew(engine: TestEngine, world:
     assert (task.status, first["approval"] != second["approval"]) == ("completed", True)
 
 
-async def test_another_version_of_the_tool_voids_the_grant(world: World) -> None:
+@pytest.mark.parametrize("changed", ["version", "rules"])
+async def test_another_version_of_the_tool_or_the_rules_voids_the_grant(world: World, changed: str) -> None:
     engine = TestEngine(world.tools())
     await engine.open()
     task = await settled(engine, await engine.start(plan_of()))
     await task.pause()
     await next(one for one in engine.inbox.all if one.type == "approvalRequired").approve()
     await engine.close()
-    world.version = "2"
-    async with TestEngine(world.tools(), store=engine.store, seed=1) as later:
+    config: JsonObject = {}
+    if changed == "version":
+        world.version = "2"
+    else:
+        config = {"policy": {"llm_approvals": ["other.tool"]}}
+    async with TestEngine(world.tools(), store=engine.store, seed=1, config=config) as later:
         task = await later.get(task.id)
         await task.resume()
         task = await settled(later, task)
@@ -434,3 +443,36 @@ async def test_a_question_may_be_for_people_only(engine: TestEngine) -> None:
     with pytest.raises(NotAllowed):
         await engine.desk.answer(PauseId(pause.id), robot, Reply(answer="answer", value="blue"))
     await pause.answer("blue")
+
+
+async def test_a_question_of_any_size_fits_its_event(engine: TestEngine, world: World) -> None:
+    huge = "x" * 100_000
+    asks: JsonObject = {"title": "Send ${inputs.text}?", "show": ["${inputs.text}"]}
+    step: JsonObject = {
+        "id": "send",
+        "tool": "mail.post",
+        "with": {"to": "a", "text": "${inputs.text}"},
+        "approve": asks,
+    }
+    plan = Plan.from_dict({"name": "p", "inputs": {"text": "string"}, "steps": [step]})
+    task = await settled(engine, await engine.start(plan, {"text": huge}))
+    pause = engine.inbox.only()
+    assert (len(pause.title), pause.show) == (500, ("(too large to be shown; look at the call)",))
+    await pause.approve()
+    assert ((await settled(engine, task)).status, world.sent) == ("completed", [("a", huge)])
+
+
+async def test_a_crash_inside_an_approved_call_does_not_use_the_grant_up(world: World) -> None:
+    async with TestEngine(world.tools()) as engine:
+        task = await settled(engine, await engine.start(plan_of()))
+        world.holds = asyncio.Event()
+        await engine.inbox.only().approve()
+        await settled(engine, task)
+        await engine.crash()
+        world.holds = None
+        task = await settled(engine, await engine.get(task.id))
+        assert engine.inbox.only().type == "uncertainOutcome"
+        await engine.inbox.only().not_happened()
+        task = await settled(engine, task)
+        assert task.status == "completed"
+        assert len({str(one["approval"]) for one in await events(task, "attempt.started")}) == 1

@@ -1,9 +1,12 @@
 """Pauses that run out, in virtual time: warned a tenth before, then what was said would follow; over restarts too."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
+from everstep.authoring.plan import Plan
+from everstep.domain.ids import StepPath
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
 from everstep.testing.engine import TestEngine
@@ -131,3 +134,35 @@ async def test_a_pause_that_runs_out_beside_a_question_leaves_the_question(world
         assert (task.status, engine.inbox.only().type) == ("paused", "approvalRequired")
         await engine.inbox.only().approve()
         assert (await settled(engine, task)).status == "completed"
+
+
+async def test_a_question_runs_out_while_another_step_is_at_work(engine: TestEngine, world: World) -> None:
+    world.holds = asyncio.Event()
+    free: JsonObject = {"id": "free", "tool": "mail.post", "with": {"to": "ben"}, "needs": []}
+    gated: JsonObject = {
+        "id": "gated",
+        "tool": "disk.wipe",
+        "with": {"path": "x"},
+        "needs": [],
+        "approve": asking("reject", on_reject="skip"),
+    }
+    plan = Plan.from_dict({"name": "p", "parallel": 2, "steps": [free, gated]})
+    task = await settled(engine, await engine.start(plan), "101s")
+    assert (task.status, task.steps[StepPath("gated")].status) == ("running", "skipped")
+    world.holds.set()
+    task = await settled(engine, task)
+    assert (task.status, task.outcome, world.sent) == ("completed", "partial", [("ben", "hello")])
+
+
+async def test_finally_is_done_when_a_task_is_paused_too_long(engine: TestEngine, world: World) -> None:
+    steps: list[JsonValue] = [
+        {"id": "first", "tool": "mail.post", "with": {"to": "ana"}},
+        {"id": "second", "tool": "mail.post", "with": {"to": "ben"}, "approve": True},
+    ]
+    last: list[JsonValue] = [{"id": "tidy", "tool": "mail.post", "with": {"to": "eve"}}]
+    plan = Plan.from_dict({"name": "p", "steps": steps, "finally": last})
+    plan.trusted = True
+    task = await settled(engine, await engine.start(plan, pause_timeout="10s"), "1m")
+    assert (task.status, [to for to, _ in world.sent]) == ("cancelled", ["ana", "eve"])
+    (ended,) = await events(task, "task.cancelled")
+    assert ended["reason"] == "pause_timeout"
