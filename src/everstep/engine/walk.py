@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from everstep.domain.decide import Ended, spec_of
+from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Outcome
@@ -128,15 +128,17 @@ class Walk:
             self._waiter.set_result(None)
 
     async def _end_calls(self) -> None:
-        """Cancel what is in flight; what does not end within the grace time is given up as unknown."""
-        for call in self._calls.values():
+        """Cancel what is in flight, but for `finally`; what does not end in its grace time is given up as unknown."""
+        state = self._held.state
+        ending = {path: call for path, call in self._calls.items() if not is_final(state, spec_of(state, path))}
+        for call in ending.values():
             call.cancel()
-        if self._calls:
-            await asyncio.wait(self._calls.values(), timeout=self._kit.limits.cancel_grace_s)
-        for path in list(self._calls):
-            del self._calls[path]
-            self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
-            self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
+        if ending:
+            await asyncio.wait(ending.values(), timeout=self._kit.limits.cancel_grace_s)
+        for path in ending:
+            if self._calls.pop(path, None) is not None:
+                self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
+                self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
 
     def _surroundings(self, intent: Intent) -> Surroundings:
         state, kit = self._held.state, self._kit
