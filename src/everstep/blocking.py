@@ -290,47 +290,47 @@ class Pause:
             pause.expires_at,
         )
 
-    def approve(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.approve(note=note))
+    def approve(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.approve(note=note, by=by))
 
-    def edit(self, arguments: JsonObject, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.edit(arguments, note=note))
+    def edit(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.edit(arguments, note=note, by=by))
 
-    def reject(self, note: str) -> None:
-        self._thread.wait(self._pause.reject(note))
+    def reject(self, note: str, *, by: str | None = None) -> None:
+        self._thread.wait(self._pause.reject(note, by=by))
 
-    def happened(self, output: JsonValue = None, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.happened(output, note=note))
+    def happened(self, output: JsonValue = None, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.happened(output, note=note, by=by))
 
-    def not_happened(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.not_happened(note=note))
+    def not_happened(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.not_happened(note=note, by=by))
 
-    def retry(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.retry(note=note))
+    def retry(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.retry(note=note, by=by))
 
-    def retry_with(self, arguments: JsonObject, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.retry_with(arguments, note=note))
+    def retry_with(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.retry_with(arguments, note=note, by=by))
 
-    def supply_arguments(self, arguments: JsonObject, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.supply_arguments(arguments, note=note))
+    def supply_arguments(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.supply_arguments(arguments, note=note, by=by))
 
-    def supply_output(self, output: JsonValue, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.supply_output(output, note=note))
+    def supply_output(self, output: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.supply_output(output, note=note, by=by))
 
-    def answer(self, value: JsonValue, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.answer(value, note=note))
+    def answer(self, value: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.answer(value, note=note, by=by))
 
-    def resume(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.resume(note=note))
+    def resume(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.resume(note=note, by=by))
 
-    def skip(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.skip(note=note))
+    def skip(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.skip(note=note, by=by))
 
-    def fail(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.fail(note=note))
+    def fail(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.fail(note=note, by=by))
 
-    def cancel(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.cancel(note=note))
+    def cancel(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.cancel(note=note, by=by))
 
     def __repr__(self) -> str:
         return repr(self._pause)

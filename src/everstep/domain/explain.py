@@ -19,7 +19,7 @@ TEXT_CHARS_MAX: Final = 200
 NEXT_SHOWN: Final = 2
 
 Opened = Mapping[PauseId, Instant]
-"""When each open pause was opened; the state does not keep it."""
+"""When each open pause was opened."""
 
 
 @record

@@ -7,7 +7,7 @@ from everstep.domain.errors import NotFound, Unavailable, Validation
 from everstep.domain.events import StepCompleted, Who
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId
-from everstep.domain.pauses import InputRequired, Pause
+from everstep.domain.pauses import InputRequired, Pause, PauseStatus
 from everstep.domain.task import Command, TaskState, row_of
 from everstep.domain.values import JsonValue
 from everstep.engine.answers import checked_approval, fits, may_answer, output_schema, too_late
@@ -94,7 +94,7 @@ async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskSta
     if not kept:
         raise NotFound(f"no pause {pause_id}", what_to_do="list what waits for someone: everstep inbox")
 
-    shown = await _shown(kept[0].pause, kit)
+    shown = await _shown(kept[0].pause, kit) if kept[0].status is PauseStatus.OPEN else None
 
     def decide(state: TaskState) -> tuple[Drafts, PauseId | None]:
         pause = state.pauses.get(pause_id)

@@ -18,7 +18,7 @@ from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.desk import Desk, Wish
 from everstep.facade.task import Task
-from everstep.facade.views import Event, Pause, Result
+from everstep.facade.views import Event, Pause, Result, named
 from everstep.ports.store import PauseFilter, TaskFilter
 from everstep.settings import Settings, load_settings
 
@@ -178,8 +178,8 @@ class Engine:
         kept = await self.desk.inbox(PauseFilter(owner=self._who.owner, task=of))
         return [Pause(one.task, one.pause, self._answer) for one in kept]
 
-    async def _answer(self, pause: str, reply: Reply) -> None:
-        await self.desk.answer(PauseId(pause), self._who, reply)
+    async def _answer(self, pause: str, reply: Reply, by: str | None) -> None:
+        await self.desk.answer(PauseId(pause), named(self._who, by), reply)
 
     def _task(self, state: TaskState) -> Task:
         return Task(self.desk, self._who, state)

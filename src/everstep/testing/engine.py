@@ -16,7 +16,7 @@ from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.desk import Desk, Wish
 from everstep.facade.engine import as_plan, duration
 from everstep.facade.task import Task
-from everstep.facade.views import Pause
+from everstep.facade.views import Pause, named
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.sink import Listener
 from everstep.ports.store import PauseFilter
@@ -183,5 +183,5 @@ class TestEngine:
         kept = self.store.pauses(PauseFilter(owner=self._who.owner))
         return Inbox([Pause(one.task, one.pause, self._answer) for one in kept])
 
-    async def _answer(self, pause: str, reply: Reply) -> None:
-        await self.desk.answer(PauseId(pause), self._who, reply)
+    async def _answer(self, pause: str, reply: Reply, by: str | None) -> None:
+        await self.desk.answer(PauseId(pause), named(self._who, by), reply)

@@ -129,9 +129,11 @@ async def test_a_gated_call_waits_and_shows_exactly_what_it_would_do(engine: Tes
 async def test_approved_it_is_called_once_and_names_its_grant(engine: TestEngine, world: World) -> None:
     task = await settled(engine, await engine.start(plan_of("Send it?")))
     pause = engine.inbox.only()
-    await pause.approve(note="go")
+    await pause.approve(note="go", by="ana")
     task = await settled(engine, task)
     assert (task.status, world.sent) == ("completed", [("ana", "hi")])
+    (who,) = [event.actor async for event in task.events(follow=False) if event.type == "pause.answered"]
+    assert who == {"kind": "human", "id": "ana", "via": "python"}
     (started,) = await events(task, "attempt.started")
     assert started["approval"] == pause.id
     types = [event.type async for event in task.events(follow=False)]
