@@ -34,11 +34,11 @@ def check(reader: Reader, fetch: Fetch, seal: Seal) -> list[Flaw]:
     ((stray,),) = reader.rows("stray_events", within_s=CHECK_MAX_S)
     if stray:
         problems.append(Flaw(what=f"{stray} events belong to no task"))
-    ((since,),) = reader.rows("chain_since")
+    ((old,),) = reader.rows("linked_after")
     after = 0
     while page := reader.rows("task_page", {"after": after, "limit": PAGE}):
         for row in page:
-            problems += _check_task(reader, fetch, Chain(seal, since), row)
+            problems += _check_task(reader, fetch, Chain(seal, old), row)
         after = page[-1][0]
     return problems
 
@@ -51,15 +51,15 @@ def head(reader: Reader) -> str:
 class Chain:
     """The links of one journal, followed from its beginning; broken once, it says nothing more."""
 
-    def __init__(self, seal: Seal, since: Instant) -> None:
+    def __init__(self, seal: Seal, old: int) -> None:
         self._seal = seal
-        self._since = since
+        self._old = old
         self._link = START
         self._whole = True
 
-    def breaks(self, at: Instant, body: str, link: bytes | None) -> bool:
+    def breaks(self, row: int, body: str, link: bytes | None) -> bool:
         """Whether this line is the first that does not fit. Lines from before there were links have none."""
-        if not self._whole or (link is None and self._link == START and at <= self._since):
+        if not self._whole or (link is None and row <= self._old):
             return False
         expected = self._seal(self._link + body.encode())
         self._link, self._whole = expected, expected == link
@@ -69,12 +69,12 @@ class Chain:
 def _check_task(reader: Reader, fetch: Fetch, chain: Chain, row: tuple[Any, ...]) -> Iterator[Flaw]:
     num, task, owner, *columns = row
     state: TaskState | None = None
-    for _, seq, at, kind, step, body, link in reader.rows("journal_of", (num,)):
+    for place, seq, at, kind, step, body, link in reader.rows("journal_of", (num,)):
         expected = Seq(state.seq + 1 if state else 1)
         if seq != expected:
             yield Flaw(what=f"seq {seq} stands where {expected} should", task=task, seq=expected)
             return
-        if chain.breaks(at, body, link):
+        if chain.breaks(place, body, link):
             yield Flaw(what="the audit chain breaks: changed, or what stood before it is gone", task=task, seq=seq)
         try:
             event = decode(body, fetch)

@@ -275,9 +275,9 @@ SELECT id, seq, at, type, step, body, hash FROM events WHERE task = ? ORDER BY s
 -- To be held against the journal.
 SELECT id FROM pauses WHERE task = ? AND status = 'open';
 
--- name: chain_since
--- When journals began to be linked.
-SELECT applied_at FROM migrations WHERE name = 'audit_chain';
+-- name: linked_after
+-- The last line of any journal that is older than the links.
+SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'linked_after';
 
 -- name: chain_heads
 -- The last link of every journal.
