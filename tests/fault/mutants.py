@@ -63,7 +63,18 @@ PAUSES = Scene(Workload(steps=12, pauses=6, call_s=0.02))
 IN_A_CALL = Scene(Workload(steps=4, once_share=0.0), failpoints=("call.execute.after:2=sigkill",))
 IN_A_CALL_MADE_ONCE = Scene(Workload(steps=4, once_share=1.0), failpoints=("call.execute.after:2=sigkill",))
 LEASE_LOST = Scene(Workload(steps=4, once_share=0.0, call_s=0.05, pauses=2), program=LEASE_LOSS)
+APPROVALS = Scene(Workload(steps=4, once_share=0.5, approvals=0.5))
+APPROVALS_KILLED = Scene(
+    Workload(steps=3, once_share=0.0, approvals=1.0),
+    failpoints=("call.execute.after=sigkill", "command.commit.after=sigkill"),
+)
+ORDERED_AGAIN = Scene(Workload(steps=2, once_share=1.0, approvals=0.5, fails=True))
+SILENCE = Scene(Workload(steps=3, once_share=0.0, approvals=1.0, silent=True))
 SCENES = {
+    "approvals": APPROVALS,
+    "killed around approvals": APPROVALS_KILLED,
+    "ordered again after an approval": ORDERED_AGAIN,
+    "approved by silence": SILENCE,
     "clean": CLEAN,
     "pauses": PAUSES,
     "killed in a call": IN_A_CALL,
@@ -203,6 +214,36 @@ MUTANTS = (
         ),
         PAUSES,
         "C8",
+    ),
+    Mutant(
+        "a gated call is not asked about",
+        (
+            Edit(
+                "engine/propose.py",
+                "    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or",
+                "    if",
+            ),
+        ),
+        APPROVALS,
+        "C9",
+    ),
+    Mutant(
+        "the intent does not name its grant",
+        (Edit("wire/event.py", "            proposal.approval,\n", "            None,\n"),),
+        APPROVALS,
+        "C9",
+    ),
+    Mutant(
+        "a grant is used again",
+        (
+            Edit(
+                "domain/fold_pauses.py",
+                "        step.grant = None\n        step.spent = step.approval\n",
+                "",
+            ),
+        ),
+        ORDERED_AGAIN,
+        "C9",
     ),
     Mutant(
         "recovery without a new epoch",

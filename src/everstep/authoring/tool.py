@@ -46,6 +46,7 @@ class ToolOptions(TypedDict, total=False):
     permission: tuple[type[Exception], ...]
     configuration: tuple[type[Exception], ...]
     trusted_output: bool
+    approve: bool
 
 
 class FunctionTool(Generic[P, R]):
@@ -157,6 +158,7 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         retries=options.get("retry"),
         trusted_output=options.get("trusted_output", False),
         probeable="probe" in options,
+        approve=options.get("approve", False),
     )
 
 

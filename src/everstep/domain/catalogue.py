@@ -115,6 +115,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     ),
     "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
     "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),
+    "approval_rejected": _row(
+        Category.LOGIC, _NONE, "the call was not approved", "change what it would do, then retry the task"
+    ),
     "needs_input": _row(Category.LOGIC, _NONE, "the tool asks first", "answer the question"),
     "invalid_arguments": _row(
         Category.CONFIGURATION, _NONE, "the arguments do not fit the tool", "correct the arguments"

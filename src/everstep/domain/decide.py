@@ -11,7 +11,7 @@ from everstep.domain.effects import Resolution, resolve_unclear
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, PauseId, StepPath, split_path
 from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Probe, Succeeded, Waits
-from everstep.domain.pauses import InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
+from everstep.domain.pauses import MAY_ANSWER, InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
 from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.policy import RetryPolicy, backoff_ms, may_retry, out_of_time
 from everstep.domain.record import hot_record, record
@@ -94,7 +94,9 @@ def _asked(state: TaskState, ended: Ended, attempt: OpenAttempt, asked: Asked) -
     closed = e.AttemptAbandoned(
         attempt=attempt.number, error=error, effect_state=EffectState.NONE, called=True, duration_s=0.0
     )
-    opened = _pause(state, ended, reason, title=asked.question, why="the step asks before it goes on")
+    opened = _pause(
+        state, ended, reason, title=asked.question, why="the step asks before it goes on", by=MAY_ANSWER[asked.by]
+    )
     return (e.Draft(step=ended.path, body=closed), opened)
 
 
@@ -225,10 +227,25 @@ def _uncertain(state: TaskState, ended: Ended, attempt: OpenAttempt) -> e.Draft:
     )
 
 
-def _pause(state: TaskState, ended: Ended, reason: Reason, *, title: str, why: str) -> e.Draft:
+def _pause(
+    state: TaskState,
+    ended: Ended,
+    reason: Reason,
+    *,
+    title: str,
+    why: str,
+    by: tuple[str, ...] = MAY_ANSWER["anyone"],
+) -> e.Draft:
     spec = spec_of(state, ended.path)
-    guidance = spec.guidance or state.plan.guidance
-    pause = Pause(id=ended.chance.pause_id, step=ended.path, reason=reason, title=title, why=why, guidance=guidance)
+    pause = Pause(
+        id=ended.chance.pause_id,
+        step=ended.path,
+        reason=reason,
+        title=title,
+        why=why,
+        guidance=spec.guidance or state.plan.guidance,
+        may_answer=by,
+    )
     return e.Draft(step=ended.path, body=e.PauseOpened(pause=pause))
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from everstep.domain.failure import EffectState, Failure
-from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.plan import Effect, PlanSpec
 from everstep.domain.record import hot_record, record
@@ -90,6 +90,7 @@ class TaskCreated:
     priority: int
     workspace: str
     pause_after: str | None = None
+    pause_timeout_ms: Millis | None = None
 
 
 @record
@@ -209,6 +210,7 @@ class AttemptStarted:
     idempotency_key: str
     input: Sealed
     coerced: tuple[str, ...] = ()
+    approval: PauseId | None = None
 
 
 @record
@@ -300,6 +302,24 @@ class PauseAnswered:
     arguments: JsonObject | None = None
     output: Sealed | None = None
     value: JsonValue = None
+    digest: Digest | None = None
+    """Of the call that is granted, as it was asked or as it was edited."""
+    diff: tuple[JsonObject, ...] = ()
+
+
+@record
+class PauseExpiring:
+    TYPE: ClassVar = "pause.expiring"
+    pause: PauseId
+    expires_at: Instant
+    on_timeout: str
+
+
+@record
+class PauseExpired:
+    TYPE: ClassVar = "pause.expired"
+    pause: PauseId
+    action: str
 
 
 @record
@@ -343,6 +363,8 @@ Body: TypeAlias = (
     | StepSkipped
     | PauseOpened
     | PauseAnswered
+    | PauseExpiring
+    | PauseExpired
     | PauseWithdrawn
     | Unknown
 )

@@ -42,6 +42,7 @@ class Asked:
 
     question: str
     schema: JsonValue = None
+    by: str = "anyone"
 
 
 @record

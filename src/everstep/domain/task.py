@@ -7,8 +7,8 @@ which applies what it is about to commit; if the commit is refused, the state is
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason
-from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason
+from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import OF_THE_TASK, Pause
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
 from everstep.domain.record import hot_record, record
@@ -29,6 +29,22 @@ class OpenAttempt:
     idempotency_key: str
     input: Sealed
     started_at: Instant
+    approval: PauseId | None = None
+    """The grant it used up."""
+
+
+@record
+class Grant:
+    """Somebody allowed one call: this tool, this version, these arguments, under these rules. For one effect."""
+
+    approval: PauseId
+    tool: str
+    tool_version: str
+    policy: str
+    digest: Digest
+    items: Sealed | None = None
+    """The arguments of every item, if the question was about all items of a `for_each`."""
+    expires_at: Instant | None = None
 
 
 @record
@@ -70,6 +86,13 @@ class StepState:
     arguments: JsonObject | None = None
     """Arguments given by an answer; they win over the plan's."""
     answer: JsonValue = None
+    grant: Grant | None = None
+    approval: PauseId | None = None
+    """The approval that its latest call has used."""
+    spent: PauseId | None = None
+    """An approval that covers this path no longer: somebody decided to call anew."""
+    decision: JsonObject | None = None
+    """What was said when approval was asked for, for `steps.<id>.approval`."""
     last_effect: Effect | None = None
     started_at: Instant | None = None
     ended_at: Instant | None = None
@@ -109,6 +132,7 @@ class TaskState:
     priority: int
     workspace: str
     pause_after: str | None
+    pause_timeout_ms: Millis | None
     created_at: Instant
     created_by: Actor
     status: TaskStatus = TaskStatus.QUEUED
@@ -132,8 +156,15 @@ class TaskState:
     specs: dict[str, StepSpec] = field(default_factory=dict)
     pauses: dict[PauseId, Pause] = field(default_factory=dict)
     """Open ones, oldest first."""
+    opened: dict[PauseId, Instant] = field(default_factory=dict)
+    """When each pause was opened."""
+    warned: set[PauseId] = field(default_factory=set)
+    """Of which pauses it was said that they will run out."""
     lifted: Pause | None = None
     """A pause of the whole task that was lifted before it took effect."""
+    closed: dict[PauseId, Recorded] = field(default_factory=dict)
+    """Answers and expiries, by pause: a late answer learns whose came first."""
+    cancel_reason: str = "requested"
     open: dict[StepPath, OpenAttempt] = field(default_factory=dict)
     """Attempts without an end, durable waits included."""
     timers: dict[StepPath, Instant] = field(default_factory=dict)
@@ -244,6 +275,8 @@ class Proposal:
     idempotency_key: str
     input: Sealed
     coerced: tuple[str, ...] = ()
+    approval: PauseId | None = None
+    """The grant it uses up."""
 
 
 @hot_record

@@ -42,10 +42,12 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
     "method_not_allowed": _row(405, MISSING, "This cannot be done here"),
     "resync_required": _row(410, MISSING, "These events are not there"),
     "forbidden": _row(403, DENIED, "This is not allowed", Category.PERMISSION),
+    "answer_not_allowed": _row(403, DENIED, "Somebody else has to answer this", Category.PERMISSION),
     # the state
     "illegal_state": _row(409, CLASH, "The task's state does not allow it", Category.LOGIC),
     "answer_needed": _row(409, CLASH, "The task waits for an answer", Category.LOGIC),
     "already_answered": _row(409, CLASH, "Somebody has answered already", Category.LOGIC),
+    "stale_digest": _row(409, CLASH, "The call is another one by now", Category.LOGIC),
     "idempotency_conflict": _row(409, CLASH, "The key belongs to another task", Category.LOGIC),
     "version_conflict": _row(412, CLASH, "The task has changed since", Category.LOGIC),
     "task_not_completed": _row(409, FAILED, "The task did not complete", Category.LOGIC),

@@ -7,6 +7,7 @@ from everstep.domain.decide import Ended, decide
 from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
 from everstep.domain.events import (
     Draft,
+    PauseOpened,
     StepCompleted,
     StepStarted,
     StepWaiting,
@@ -92,6 +93,8 @@ def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tu
     drafts: list[Draft] = []
     for one in ended:
         for draft in decide(held.state, one, at):
+            if held.state.pause_timeout_ms is not None:
+                draft = kit.timed(draft, held.state, at)  # noqa: PLW2901 -- the same, with its time
             drafts.append(draft)
             apply(held.state, draft.body, draft.step, at)
     lap = advance(held.state, kit, at)
@@ -172,6 +175,8 @@ def _references(state: TaskState) -> Iterator[Sealed]:
             yield step.output
         if step.items is not None:
             yield step.items
+        if step.grant is not None and step.grant.items is not None:
+            yield step.grant.items
 
 
 _PAYLOAD_OF: Final = {
@@ -191,6 +196,8 @@ def _payloads(drafts: Sequence[Draft], lap: Lap) -> list[tuple[Digest, bytes]]:
         name = _PAYLOAD_OF.get(type(draft.body))
         if name is not None:
             _add_payload(found, getattr(draft.body, name))
+        elif isinstance(draft.body, PauseOpened) and draft.body.pause.call is not None:
+            _add_payload(found, draft.body.pause.call.input)
     return found
 
 

@@ -148,7 +148,7 @@ def cancel(lap: Lap) -> None:
     if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
         return
     _withdraw_pauses(lap, "the task was cancelled")
-    lap.say(e.TaskCancelled(reason="requested", skipped=unfinished(lap.state), issues=tuple(_issues(lap))))
+    lap.say(e.TaskCancelled(reason=state.cancel_reason, skipped=unfinished(lap.state), issues=tuple(_issues(lap))))
 
 
 def _withdraw_pauses(lap: Lap, why: str) -> None:

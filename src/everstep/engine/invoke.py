@@ -130,7 +130,7 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     ctx.end()
     error = result.error
     if isinstance(error, NeedsInput):
-        return Asked(question=str(error), schema=error.schema)
+        return Asked(question=str(error), schema=error.schema, by=error.by)
     timed_out = isinstance(error, TimeIsUp)
     if timed_out:
         failure = _timeout(tool, ctx.timeout_ms)

@@ -9,6 +9,7 @@ from everstep.domain.pauses import UnresolvedDependency
 from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
 from everstep.engine import fanout
+from everstep.engine.approve_items import allowed_for_all
 from everstep.engine.lap import Lap
 from everstep.engine.propose import callable_now, hold, propose_call, unresolved
 
@@ -65,14 +66,16 @@ def begin(lap: Lap, wired: Wired, step: StepState) -> None:
             case True:
                 pass
     if wired.for_each is not None:
-        return fanout.open_items(lap, wired, step)
+        fanout.open_items(lap, wired, step)
+        return go_on(lap, wired, step)
     return propose_call(lap, wired, step, lap.scope)
 
 
 def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
     """A step that is under way and has nothing in flight: its retry may be due, or it was interrupted."""
     if step.items is not None:
-        fanout.start_items(lap, wired, step)
+        if allowed_for_all(lap, wired, step):
+            fanout.start_items(lap, wired, step)
     elif callable_now(lap, step):
         propose_call(lap, wired, step, lap.scope)
 

@@ -7,7 +7,7 @@ from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.events import Actor, Draft, Recorded, TaskCreated
 from everstep.domain.fold import fold
-from everstep.domain.ids import KEY, Digest, Seq, TaskId
+from everstep.domain.ids import KEY, Digest, Millis, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent, NewTask, StepCommit, TaskState
@@ -34,6 +34,7 @@ class Request:
     labels: Mapping[str, str] | None = None
     priority: int = 1
     pause_after: str | None = None
+    pause_timeout_ms: Millis | None = None
 
 
 @record
@@ -141,6 +142,7 @@ def _created(request: Request, task: TaskId, kit: Kit) -> TaskCreated:
         priority=request.priority,
         workspace=request.workspace,
         pause_after=request.pause_after,
+        pause_timeout_ms=request.pause_timeout_ms,
     )
 
 

@@ -134,6 +134,8 @@ class KeptPause:
     pause: Pause
     status: PauseStatus
     opened_at: Instant
+    due_at: Instant | None = None
+    """When somebody has to look at it, if nobody answers."""
 
 
 @record
@@ -144,6 +146,8 @@ class PauseFilter:
     task: TaskId | None = None
     id: PauseId | None = None
     status: PauseStatus | None = PauseStatus.OPEN
+    timed: bool = False
+    """Only open ones that run out, the next one first."""
     limit: int = 500
 
 
@@ -208,6 +212,19 @@ class Info:
     details: JsonObject
 
 
+@record
+class Flaw:
+    """Something of the store that is not as it must be, and where."""
+
+    what: str
+    task: TaskId | None = None
+    seq: Seq | None = None
+
+    def __str__(self) -> str:
+        place = " ".join([*([self.task] if self.task else []), *([f"seq {self.seq}"] if self.seq else [])])
+        return f"{place}: {self.what}" if place else self.what
+
+
 Creation: TypeAlias = Created | KeyTaken
 Commit: TypeAlias = Committed | Stale
 
@@ -235,7 +252,7 @@ class Store(Protocol):
         """Tasks of this owner whose id or key is `name`, or whose id starts with it."""
 
     async def list_pauses(self, which: PauseFilter) -> Sequence[KeptPause]:
-        """Pauses, oldest first."""
+        """Pauses, oldest first; timed ones by when they are due."""
 
     # Leases
     async def claim_tasks(self, claim: Claim) -> Sequence[Claimed]:
@@ -271,11 +288,11 @@ class Store(Protocol):
         """Payloads by content; raises NotFound."""
 
     # Keeping
-    async def info(self) -> Info:
-        """Figures for health and doctor."""
+    async def info(self, *, whole: bool = False) -> Info:
+        """Figures for health and doctor; `whole`: also those that take a look at every task."""
 
-    async def check(self) -> Sequence[str]:
-        """Integrity of the file and of every journal (dense, fold = row); one line per problem."""
+    async def check(self) -> Sequence[Flaw]:
+        """Integrity of the file and of every journal (dense, linked, fold = row)."""
 
     async def backup(self, target: Path) -> None:
         """A verified copy, consistent as of one moment."""

@@ -33,6 +33,8 @@ class ToolSpec:
     retries: int | None = None
     trusted_output: bool = False
     probeable: bool = False
+    approve: bool = False
+    """Ask before every call; a plan may only add."""
 
 
 @hot_record
@@ -234,6 +236,8 @@ class Impossible(ToolError):
 class NeedsInput(ToolError):
     """Ask someone, then call again with `ctx.answer`."""
 
-    def __init__(self, question: str, schema: JsonObject | None = None) -> None:
+    def __init__(self, question: str, schema: JsonObject | None = None, *, by: str = "anyone") -> None:
         super().__init__(question)
         self.schema = schema
+        self.by = by
+        """Who may answer: `human`, `llm` (or a human), `anyone`."""

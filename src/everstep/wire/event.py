@@ -36,7 +36,14 @@ _ACTORS_KEPT: Final = 256
 Fetch: TypeAlias = Callable[[Digest], bytes]
 """Where a plan that is kept as an artifact comes from."""
 Named = TypeVar(
-    "Named", e.TaskPausing, e.TaskResumed, e.TaskCancelling, e.AttemptProbed, e.StepSkipped, e.PauseWithdrawn
+    "Named",
+    e.TaskPausing,
+    e.TaskResumed,
+    e.TaskCancelling,
+    e.AttemptProbed,
+    e.StepSkipped,
+    e.PauseExpired,
+    e.PauseWithdrawn,
 )
 """Records whose fields are spelled as they are named."""
 
@@ -109,6 +116,7 @@ class Pen:
             proposal.idempotency_key,
             payload.write(proposal.input),
             proposal.coerced,
+            proposal.approval,
         )
         return self._seal(seq, e.AttemptStarted.TYPE, proposal.step, data)
 
@@ -155,12 +163,15 @@ class Pen:
                 return step.pause_opened_of(body, self._task, self._instant)
             case e.PauseAnswered():
                 return step.PauseAnswered.of(body)
+            case e.PauseExpiring():
+                return step.PauseExpiring.of(body)
             case (
                 e.TaskPausing()
                 | e.TaskResumed()
                 | e.TaskCancelling()
                 | e.AttemptProbed()
                 | e.StepSkipped()
+                | e.PauseExpired()
                 | e.PauseWithdrawn()
             ):
                 return body
@@ -304,6 +315,8 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.StepSkipped.TYPE: _as_named(e.StepSkipped),
     e.PauseOpened.TYPE: step.pause_opened,
     e.PauseAnswered.TYPE: _spelled(step.PauseAnswered),
+    e.PauseExpiring.TYPE: _spelled(step.PauseExpiring),
+    e.PauseExpired.TYPE: _as_named(e.PauseExpired),
     e.PauseWithdrawn.TYPE: _as_named(e.PauseWithdrawn),
 }
 """How each type is read; `task.created` needs the plan as well."""

@@ -174,7 +174,6 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
 @pytest.mark.parametrize(
     "key",
     [
-        {"approve": "Really?"},
         {"fallback": [{"value": 1}]},
         {"limits": {"output": "1MB"}},
         {"pool": "slow"},

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from everstep.domain import events as e
 from everstep.domain.errors import LimitExceeded, Validation
 from everstep.domain.events import Actor, ActorKind, Draft, Recorded
+from everstep.domain.expiry import due_after_warning, first_due
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, WorkerId, split_path
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import record
@@ -97,6 +98,7 @@ def commit_steps(commit: StepCommit) -> Committed:
             proposal.idempotency_key,
             proposal.input,
             at,
+            proposal.approval,
         )
         intents.append(Intent(task, step, attempt))
     return Committed(Seq(seq), tuple(intents), () if granted else commit.proposals, tuple(events))
@@ -162,6 +164,20 @@ class PauseOpened:
     pause: Pause
     at: Instant
 
+    @property
+    def due_at(self) -> Instant | None:
+        """When somebody has to look at it, if nobody answers."""
+        return first_due(self.pause, self.at)
+
+
+@record
+class PauseWarned:
+    """A pause that will run out: when, and when somebody has to look again."""
+
+    id: PauseId
+    expires_at: Instant
+    due_at: Instant | None
+
 
 @record
 class PauseClosed:
@@ -176,10 +192,19 @@ class PausesWithdrawn:
     """The task ended: whatever is still open is withdrawn."""
 
 
-PauseChange: TypeAlias = PauseOpened | PauseClosed | PausesWithdrawn
+PauseChange: TypeAlias = PauseOpened | PauseWarned | PauseClosed | PausesWithdrawn
 
 _TELLING: Final = frozenset(
-    {e.PauseOpened, e.PauseAnswered, e.PauseWithdrawn, e.TaskCompleted, e.TaskFailed, e.TaskCancelled}
+    {
+        e.PauseOpened,
+        e.PauseAnswered,
+        e.PauseExpiring,
+        e.PauseExpired,
+        e.PauseWithdrawn,
+        e.TaskCompleted,
+        e.TaskFailed,
+        e.TaskCancelled,
+    }
 )
 
 
@@ -194,6 +219,10 @@ def _pause_change(body: e.Body, at: Instant) -> PauseChange:
             return PauseOpened(pause=pause, at=at)
         case e.PauseAnswered(pause=pause_id):
             return PauseClosed(id=pause_id, status=PauseStatus.ANSWERED)
+        case e.PauseExpiring(pause=pause_id, expires_at=expires_at):
+            return PauseWarned(id=pause_id, expires_at=expires_at, due_at=due_after_warning(body))
+        case e.PauseExpired(pause=pause_id):
+            return PauseClosed(id=pause_id, status=PauseStatus.EXPIRED)
         case e.PauseWithdrawn(pause=pause_id):
             return PauseClosed(id=pause_id, status=PauseStatus.WITHDRAWN)
         case _:

@@ -1,64 +1,22 @@
 """A store in dictionaries: the same semantics, and nothing is left when the process ends. For tests and trials."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from everstep.adapters.stores import journal
-from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, Stamp
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
+from everstep.adapters.stores.kept import Kept, plan_payload
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
-from everstep.domain.events import Actor, TaskCreated
 from everstep.domain.fold import fold
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.states import CLAIMABLE, TaskStatus
 from everstep.domain.values import JsonValue
 from everstep.ports import store as port
-from everstep.wire.event import decode, long_plan
+from everstep.wire.event import decode
 from everstep.wire.values import loads_strict
-
-
-@dataclass(slots=True, kw_only=True)
-class Kept:
-    """One task."""
-
-    new: t.NewTask
-    row: t.TaskRow
-    num: int
-    epoch: i.Epoch = i.Epoch(0)
-    worker: i.WorkerId | None = None
-    updated_at: i.Instant
-    events: list[port.Journaled] = field(default_factory=list)
-
-    @property
-    def last_seq(self) -> i.Seq:
-        return i.Seq(len(self.events))
-
-    def stale(self) -> port.Stale:
-        return port.Stale(status=self.row.status, epoch=self.epoch, worker=self.worker, last_seq=self.last_seq)
-
-    def stamp(self, at: i.Instant, generation: int, actor: Actor) -> Stamp:
-        return Stamp(task=self.new.id, last_seq=self.last_seq, generation=generation, at=at, actor=actor)
-
-    def summary(self) -> port.TaskSummary:
-        new = self.new
-        return port.TaskSummary(
-            id=new.id,
-            owner=new.owner,
-            key=new.key,
-            title=new.title,
-            plan_name=new.plan_name,
-            plan_digest=new.plan_digest,
-            priority=new.priority,
-            created_at=new.at,
-            updated_at=self.updated_at,
-            epoch=self.epoch,
-            worker=self.worker,
-            seq=self.last_seq,
-            steps=new.steps,
-            row=self.row,
-        )
 
 
 class MemoryStore:
@@ -99,8 +57,7 @@ class MemoryStore:
             if known.new.id == new.id:
                 raise Conflict(f"the id {new.id} is taken")
             return port.KeyTaken(task=known.new.id)
-        assert isinstance(new.created.body, TaskCreated)
-        plan = long_plan(new.created.body)
+        plan = plan_payload(new)
         if plan is not None:
             self._payloads.update([plan])
         kept = Kept(new=new, row=journal.QUEUED, num=len(self._tasks) + 1, updated_at=new.at)
@@ -154,14 +111,18 @@ class MemoryStore:
 
     def pauses(self, which: port.PauseFilter) -> list[port.KeptPause]:
         """The same, for tests that look in between."""
-        return [
+        found = [
             kept
             for kept in self._pauses.values()
             if which.owner in (None, kept.owner)
             and which.task in (None, kept.task)
             and which.id in (None, kept.pause.id)
             and which.status in (None, kept.status)
-        ][: which.limit]
+            and (kept.due_at is not None or not which.timed)
+        ]
+        if which.timed:
+            found.sort(key=lambda kept: kept.due_at or 0)
+        return found[: which.limit]
 
     # Leases
 
@@ -318,10 +279,14 @@ class MemoryStore:
         task = kept.new.id
         for change in changes:
             match change:
-                case PauseOpened(pause=pause, at=at):
+                case PauseOpened(pause=pause, at=at, due_at=due):
                     self._pauses[pause.id] = port.KeptPause(
-                        task=task, owner=kept.new.owner, pause=pause, status=PauseStatus.OPEN, opened_at=at
+                        task=task, owner=kept.new.owner, pause=pause, status=PauseStatus.OPEN, opened_at=at, due_at=due
                     )
+                case PauseWarned(id=pause_id, expires_at=expires_at, due_at=due):
+                    told = self._pauses[pause_id]
+                    pause = replace(told.pause, expires_at=expires_at)
+                    self._pauses[pause_id] = replace(told, pause=pause, due_at=due)
                 case PauseClosed(id=pause_id, status=status):
                     self._pauses[pause_id] = replace(self._pauses[pause_id], status=status)
                 case PausesWithdrawn():
@@ -348,7 +313,7 @@ class MemoryStore:
                 raise NotFound(f"no payload {digest}")
         return [loads_strict(self._payloads[digest]) for digest in digests]
 
-    async def info(self) -> port.Info:
+    async def info(self, *, whole: bool = False) -> port.Info:  # noqa: ARG002 -- there is no more to say
         tasks = {status.value: 0 for status in TaskStatus}
         for kept in self._tasks.values():
             tasks[kept.row.status.value] += 1
@@ -363,16 +328,16 @@ class MemoryStore:
             details={"status": "ok"},
         )
 
-    async def check(self) -> Sequence[str]:
+    async def check(self) -> Sequence[port.Flaw]:
         return [line for kept in self._tasks.values() for line in self._problems(kept)]
 
-    def _problems(self, kept: Kept) -> Iterator[str]:
+    def _problems(self, kept: Kept) -> Iterator[port.Flaw]:
         state = self._load(kept.new.id)
         assert state is not None
         if (t.row_of(state), state.epoch, state.worker) != (kept.row, kept.epoch, kept.worker):
-            yield f"{kept.new.id}: the row does not follow from the journal"
+            yield port.Flaw(what="the row does not follow from the journal", task=kept.new.id)
         if [one.pause.id for one in self._open_pauses(kept.new.id)] != list(state.pauses):
-            yield f"{kept.new.id}: the open pauses do not follow from the journal"
+            yield port.Flaw(what="the open pauses do not follow from the journal", task=kept.new.id)
 
     async def backup(self, target: Path) -> None:
         raise Validation(f"a store in memory cannot be copied to {target}", what_to_do="use a store on disk")

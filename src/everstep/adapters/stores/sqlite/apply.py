@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
-from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, lines
+from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, last_link
 from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
 from everstep.domain.events import Draft, TaskCreated, TaskStarted
@@ -66,10 +66,6 @@ class StepUnit:
         lease = commit.lease
         return guard.last_seq == commit.last_seq and guard.epoch == lease.epoch and guard.worker == lease.worker
 
-    def lines(self, guard: Guard) -> list[tuple[Any, ...]]:
-        """What `insert_event` takes."""
-        return lines(guard.num, self.commit.at, self.answer.events)
-
     def update(self, guard: Guard) -> tuple[Any, ...]:
         """What `update_task` and `release_task` take."""
         written = (*figures(self.commit.row), self.answer.last_seq, self.commit.at)
@@ -81,21 +77,23 @@ class StepUnit:
         written = (row.recoveries, row.done, self.answer.last_seq, self.commit.at)
         return (*written, guard.num, guard.epoch, guard.worker, guard.last_seq)
 
-    def after(self, guard: Guard) -> Guard:
+    def after(self, guard: Guard, head: bytes) -> Guard:
         """What stands once this is written."""
         row = self.commit.row
         worker = None if self.commit.release else guard.worker
-        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, self.answer.last_seq, self.steady)
+        last_seq = self.answer.last_seq
+        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, last_seq, head, self.steady)
 
     def apply(self, desk: Desk) -> Commit:
         guard = desk.guard(self.task)
         if guard is None or not self.stands(guard):
             return stale(guard)
-        desk.change_many("insert_event", self.lines(guard))
+        rows = desk.linked(guard, self.commit.at, self.answer.events)
+        desk.change_many("insert_event", rows)
         if desk.change("release_task" if self.commit.release else "update_task", self.update(guard)) != 1:
             raise Mismatch(self.task)
         desk.change_pauses(guard.num, self.task, self.pauses)
-        desk.guards.put(self.task, self.after(guard))
+        desk.guards.put(self.task, self.after(guard, last_link(rows, guard.head)))
         return self.answer
 
 
@@ -132,9 +130,10 @@ class CreateUnit:
         said = (task.plan_name, task.plan_digest, task.inputs_digest, task.title, task.priority, task.steps, task.at)
         desk.change("insert_task", (task.id, task.owner, task.key, *said, *self._stands()))
         num = desk.connection.last_insert_rowid()
-        desk.append(num, task.at, self.answer.events[:1])
+        new = Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), None)
+        head = desk.append(new, task.at, self.answer.events[:1])
         if self.begun is not None:
-            self.begun.follow(desk, num)
+            self.begun.follow(desk, new._replace(head=head))
         return self.answer
 
     def _stands(self) -> tuple[str | int | None, ...]:
@@ -164,27 +163,28 @@ class _Begun:
         self.claimed = journal.commit_drafts(stamp, (Draft(body),))
         self.commit = StepUnit(first)
 
-    def follow(self, desk: Desk, num: int) -> None:
+    def follow(self, desk: Desk, new: Guard) -> None:
         """Events, pauses, and what the writer remembers; the row is there."""
         unit, worker = self.commit, self.commit.commit.lease.worker
-        desk.append(num, unit.commit.at, (*self.claimed.events, *unit.answer.events))
-        desk.change_pauses(num, unit.task, unit.pauses)
-        claimed = Guard(num, TaskStatus.RUNNING, 1, Epoch(1), worker, self.claimed.last_seq)
+        head = desk.append(new, unit.commit.at, (*self.claimed.events, *unit.answer.events))
+        desk.change_pauses(new.num, unit.task, unit.pauses)
+        claimed = Guard(new.num, TaskStatus.RUNNING, 1, Epoch(1), worker, self.claimed.last_seq, None)
         if not unit.stands(claimed):
             raise Mismatch(unit.task)
-        desk.guards.put(unit.task, unit.after(claimed))
+        desk.guards.put(unit.task, unit.after(claimed, head))
 
 
 def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
     """Write claims down."""
-    desk.change_many("insert_event", [line for guard, one in started for line in lines(guard.num, at, one.events)])
-    for guard, one in started:
+    rows = [row for guard, one in started for row in desk.linked(guard, at, one.events)]
+    desk.change_many("insert_event", rows)
+    for (guard, one), row in zip(started, rows, strict=True):
         lease = one.lease
         status = journal.status_once_claimed(guard.status)
         values = (status, lease.worker, at, at, guard.num, guard.epoch, guard.last_seq)
         if desk.change("claim_task", values) != 1:
             raise Mismatch(lease.task)
-        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq)
+        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq, row[-1])
         desk.guards.put(lease.task, after)
 
 
@@ -199,8 +199,8 @@ class ClaimUnit:
     def apply(self, desk: Desk) -> list[Claimed]:
         claim = self.claim
         started: list[tuple[Guard, Claimed]] = []
-        for num, task, status, generation, epoch, last_seq in self._candidates(desk):
-            guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq)
+        for num, task, status, generation, epoch, last_seq, head in self._candidates(desk):
+            guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq, head)
             stamp = Stamp(
                 task=TaskId(task),
                 last_seq=guard.last_seq,
@@ -255,7 +255,7 @@ class CommandUnit:
             actor=command.actor,
         )
         answer = journal.commit_drafts(stamp, command.drafts)
-        desk.append(guard.num, command.at, answer.events)
+        head = desk.append(guard, command.at, answer.events)
         values: dict[str, str | int | None] = {
             "status": row.status,
             "generation": row.generation,
@@ -274,7 +274,9 @@ class CommandUnit:
         if desk.change("command_free_task" if guard.worker is None else "command_held_task", values) != 1:
             raise Mismatch(command.task)
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
-        after = guard._replace(status=row.status, generation=row.generation, last_seq=answer.last_seq, steady=None)
+        after = guard._replace(
+            status=row.status, generation=row.generation, last_seq=answer.last_seq, head=head, steady=None
+        )
         desk.guards.put(command.task, after)
         return answer
 
@@ -309,13 +311,13 @@ class SweepUnit:
             actor=journal.engine_actor(desk.me),
         )
         answer = journal.commit_drafts(stamp, sweep.drafts)
-        desk.append(guard.num, sweep.at, answer.events)
+        head = desk.append(guard, sweep.at, answer.events)
         expected = (guard.num, guard.status, guard.epoch, guard.worker, guard.last_seq)
         if desk.change("sweep_task", (*figures(row), answer.last_seq, sweep.at, *expected)) != 1:
             raise Mismatch(sweep.task)
         desk.change_pauses(guard.num, sweep.task, journal.pause_changes(sweep.drafts, sweep.at))
         epoch = Epoch(guard.epoch + 1)
-        desk.guards.put(sweep.task, Guard(guard.num, row.status, row.generation, epoch, None, answer.last_seq))
+        desk.guards.put(sweep.task, Guard(guard.num, row.status, row.generation, epoch, None, answer.last_seq, head))
         return answer
 
 

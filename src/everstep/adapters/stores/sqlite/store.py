@@ -35,6 +35,7 @@ class SqliteStore:
         durability: Durability = "power",
         artifacts: Path | None = None,
         allow_fuse: bool = False,
+        audit_key: str = "",
     ) -> None:
         self._setup = Setup(
             path=path,
@@ -42,6 +43,7 @@ class SqliteStore:
             durability=durability,
             allow_fuse=allow_fuse,
             fault=fault,
+            audit_key=audit_key,
         )
         self._clock = clock
         self._held: Hold | None = None
@@ -148,7 +150,7 @@ class SqliteStore:
 
     # Keeping
 
-    async def info(self) -> port.Info:
+    async def info(self, *, whole: bool = False) -> port.Info:
         """Figures for health and doctor; a store in trouble says so instead of counting."""
         hold = self._hold
         trouble, tally = hold.ledger.trouble, hold.writes.tally
@@ -158,6 +160,7 @@ class SqliteStore:
         if trouble is None:
             tasks, events, size_bytes = await hold.readers.read(questions.counts)
             copied_at = await hold.readers.read(lambda reader: questions.meta(reader, keeping.MARK))
+        head = await hold.readers.read(keeping.head) if whole and trouble is None else None
         return port.Info(
             kind="sqlite",
             location=str(hold.path),
@@ -170,16 +173,17 @@ class SqliteStore:
                 status="ok" if trouble is None else "down",
                 reason=None if trouble is None else trouble.message,
                 copied_at=copied_at,
+                audit_head=head,
                 flushes=tally.flushes,
                 units=tally.units,
                 largest_group=tally.largest,
             ),
         )
 
-    async def check(self) -> Sequence[str]:
+    async def check(self) -> Sequence[port.Flaw]:
         """Integrity of the file and of every journal; one line per problem."""
         hold = self._hold
-        return await hold.readers.read(lambda reader: keeping.check(reader, hold.artifacts.read))
+        return await hold.readers.read(lambda reader: keeping.check(reader, hold.artifacts.read, hold.seal))
 
     async def backup(self, target: Path) -> None:
         """A verified copy, consistent as of one moment, marked as a copy."""
