@@ -20,7 +20,7 @@ NAMES = [
     "Transient", "Uncertain", "run", "tool",
 ]  # fmt: skip
 ERRORS = [
-    "Conflict", "EngineClosed", "EverstepError", "LimitExceeded", "NotFound", "PlanError", "RequestError",
+    "Conflict", "EngineClosed", "EverstepError", "LimitExceeded", "NotAllowed", "NotFound", "PlanError", "RequestError",
     "SettingsError", "StoreError", "StoreFull", "StoreLocked", "StoreRefused", "Unavailable", "Validation",
 ]  # fmt: skip
 HEAVY = frozenset({

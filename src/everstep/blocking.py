@@ -27,7 +27,7 @@ from everstep.settings import Settings, load_settings
 
 T = TypeVar("T")
 
-_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "supply_arguments", "retry_with"})
+_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "supply_arguments", "retry_with", "edit"})
 """Answers that carry a value."""
 
 
@@ -161,8 +161,11 @@ class Engine:
         title: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 1,
+        pause_timeout: str | None = None,
     ) -> "Task":
-        started = self._engine.start(plan, inputs, key=key, title=title, labels=labels, priority=priority)
+        started = self._engine.start(
+            plan, inputs, key=key, title=title, labels=labels, priority=priority, pause_timeout=pause_timeout
+        )
         return Task(self._wait(started), self._open())
 
     def run(
@@ -272,39 +275,54 @@ class Pause:
         self._thread = thread
         self.task, self.id, self.step, self.type = pause.task, pause.id, pause.step, pause.type
         self.title, self.why, self.guidance, self.answers = pause.title, pause.why, pause.guidance, pause.answers
+        self.call, self.show, self.may_answer, self.expires_at = (
+            pause.call,
+            pause.show,
+            pause.may_answer,
+            pause.expires_at,
+        )
 
-    def happened(self, output: JsonValue = None, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.happened(output, note=note))
+    def approve(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.approve(note=note, by=by))
 
-    def not_happened(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.not_happened(note=note))
+    def edit(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.edit(arguments, note=note, by=by))
 
-    def retry(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.retry(note=note))
+    def reject(self, note: str, *, by: str | None = None) -> None:
+        self._thread.wait(self._pause.reject(note, by=by))
 
-    def retry_with(self, arguments: JsonObject, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.retry_with(arguments, note=note))
+    def happened(self, output: JsonValue = None, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.happened(output, note=note, by=by))
 
-    def supply_arguments(self, arguments: JsonObject, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.supply_arguments(arguments, note=note))
+    def not_happened(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.not_happened(note=note, by=by))
 
-    def supply_output(self, output: JsonValue, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.supply_output(output, note=note))
+    def retry(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.retry(note=note, by=by))
 
-    def answer(self, value: JsonValue, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.answer(value, note=note))
+    def retry_with(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.retry_with(arguments, note=note, by=by))
 
-    def resume(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.resume(note=note))
+    def supply_arguments(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.supply_arguments(arguments, note=note, by=by))
 
-    def skip(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.skip(note=note))
+    def supply_output(self, output: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.supply_output(output, note=note, by=by))
 
-    def fail(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.fail(note=note))
+    def answer(self, value: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.answer(value, note=note, by=by))
 
-    def cancel(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.cancel(note=note))
+    def resume(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.resume(note=note, by=by))
+
+    def skip(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.skip(note=note, by=by))
+
+    def fail(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.fail(note=note, by=by))
+
+    def cancel(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.cancel(note=note, by=by))
 
     def __repr__(self) -> str:
         return repr(self._pause)
@@ -331,7 +349,7 @@ def _ask(pauses: Iterable[Pause]) -> bool:
 def _answer(pause: Pause, word: str, value: str) -> None:
     if word not in pause.answers:
         raise ValueError(f"'{word}' is no answer here")
-    given = [json.loads(value) if value else None] if word in _TAKES_VALUE else []
+    given = [json.loads(value) if value else None] if word in _TAKES_VALUE else [value] if word == "reject" else []
     getattr(pause, word)(*given)
 
 

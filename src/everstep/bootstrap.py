@@ -23,8 +23,10 @@ from everstep.adapters.tools.subplan import PlanTools
 from everstep.adapters.tools.text import text_tools
 from everstep.adapters.tools.values import json_tools
 from everstep.authoring.tool import FunctionTool
+from everstep.domain.approval import policy_version
 from everstep.domain.errors import SettingsError
 from everstep.domain.events import Actor, ActorKind
+from everstep.domain.expiry import Patience
 from everstep.domain.ids import Millis, WorkerId
 from everstep.domain.policy import RetryPolicy
 from everstep.engine.catalog import Catalog
@@ -107,6 +109,7 @@ def the_world(settings: Settings) -> Outside:
         durability=cast("Durability", settings.durability),
         clock=clock,
         fault=fault,
+        audit_key=settings.audit_key,
     )
     return Outside(
         store=store,
@@ -178,6 +181,9 @@ def limits_of(settings: Settings) -> Limits:
         max_recoveries=engine.max_recoveries,
         shutdown_grace_s=engine.shutdown_grace_ms / 1000,
         step_timeout_ms=Millis(engine.step_timeout_ms),
+        patience=Patience(length_ms=Millis(engine.pause_timeout_ms), then=engine.on_pause_timeout),
+        llm_approvals=frozenset(settings.llm_approvals),
+        policy=policy_version(settings.llm_approvals),
         items_max=settings.limits.items,
         live_tasks_max=settings.limits.live_tasks,
         retry=RetryPolicy(

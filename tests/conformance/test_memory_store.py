@@ -42,7 +42,8 @@ async def test_check_finds_a_row_that_does_not_follow() -> None:
     new = f.new_task()
     await store.create_tasks((new,))
     rig.store._tasks[new.id].epoch = 7  # type: ignore[assignment]
-    assert await store.check() == [f"{new.id}: the row does not follow from the journal"]
+    (flaw,) = await store.check()
+    assert str(flaw) == f"{new.id}: the row does not follow from the journal"
 
 
 async def test_memory_cannot_be_copied(tmp_path: object) -> None:

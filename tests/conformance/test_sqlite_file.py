@@ -316,7 +316,7 @@ async def test_a_check_names_the_damage(tmp_path: Path, finding: str, damage: st
         with raw(path) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
             connection.execute(damage)
-        problems = await on.store.check()
+        problems = [str(flaw) for flaw in await on.store.check()]
     assert any(finding in problem for problem in problems), problems
 
 
@@ -362,3 +362,61 @@ async def test_the_dead_of_long_ago_are_forgotten(tmp_path: Path) -> None:
         async with opened(path, worker=f.worker(at=Instant(f.NOW + day * 86_400_000))):
             pass
     assert len(rows(path, "SELECT id FROM workers")) == 1
+
+
+# --- the audit chain ---
+
+
+@pytest.mark.req("Dep.3")
+@pytest.mark.parametrize(
+    ("edit", "what"),
+    [
+        (
+            'UPDATE events SET body = replace(body, \'"summary":null\', \'"summary":"x"\') WHERE seq = 4',
+            "seq 4: the audit",
+        ),
+        ("UPDATE events SET body = replace(body, 'local', 'other') WHERE seq = 1", "seq 1: the audit"),
+        ("UPDATE events SET hash = NULL WHERE seq = 3", "seq 3: the audit"),
+        ("UPDATE events SET hash = (SELECT hash FROM events WHERE seq = 3) WHERE seq = 2", "seq 2: the audit"),
+        ("DELETE FROM events WHERE seq = 3", "seq 4 stands where 3 should"),
+    ],
+)
+async def test_whoever_edits_a_journal_leaves_a_broken_chain(tmp_path: Path, edit: str, what: str) -> None:
+    path = tmp_path / "everstep.db"
+    async with opened(path) as on:
+        state = await on.held()
+        done(await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),))))
+        done(await on.commit(f.step_commit(await on.load(state.id), f.completed(ONE), proposals=(f.proposal(TWO),))))
+        assert await on.store.check() == []
+    with raw(path) as connection:
+        list(connection.execute(edit))
+        assert connection.changes() == 1
+    async with opened(path) as on:
+        problems = [str(flaw) for flaw in await on.store.check()]
+        assert any(what in line for line in problems), problems
+
+
+async def test_with_a_key_only_its_owner_can_forge_a_chain(tmp_path: Path) -> None:
+    path = tmp_path / "everstep.db"
+    clock = VirtualClock()
+    keyed = SqliteStore(path, clock=clock, audit_key="secret")
+    await keyed.open(f.worker())
+    await keyed.create_tasks((f.new_task(),))
+    assert await keyed.check() == []
+    await keyed.close()
+    plain = SqliteStore(path, clock=clock)
+    await plain.open(f.worker())
+    (flaw,) = await plain.check()
+    await plain.close()
+    assert (flaw.seq, "audit chain" in flaw.what) == (1, True)
+
+
+async def test_a_cut_tail_shows_in_the_head(tmp_path: Path) -> None:
+    path = tmp_path / "everstep.db"
+    async with opened(path) as on:
+        await on.held()
+        before = (await on.store.info(whole=True)).details["audit_head"]
+    with raw(path) as connection:
+        list(connection.execute("DELETE FROM events WHERE seq = 2; UPDATE tasks SET last_seq = 1"))
+    async with opened(path) as on:
+        assert (await on.store.info(whole=True)).details["audit_head"] != before

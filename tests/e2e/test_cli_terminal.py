@@ -30,6 +30,15 @@ steps:
   - {id: mail, title: Send the mail, tool: my.send, with: {to: ana, until: go}}
 outputs: {text: "${mail.text}"}
 """
+ASKS = """\
+name: asks
+steps:
+  - id: note
+    tool: my.say
+    with: {text: hello}
+    approve: {title: "Say it?", edit: [text]}
+outputs: {text: "${note.text}"}
+"""
 Open = Callable[..., Terminal]
 
 
@@ -37,6 +46,7 @@ Open = Callable[..., Terminal]
 def here(tmp_path: Path) -> Project:
     made = project(tmp_path)
     made.write("ask.plan.yaml", ASK)
+    made.write("asks.plan.yaml", ASKS)
     made.write("held.plan.yaml", HELD)
     made.write("sends.plan.yaml", SENDS)
     return made
@@ -68,6 +78,37 @@ def test_a_question_is_asked_until_it_is_answered(terminal: Open) -> None:
     assert re.search(r" ok Write it down +\d\.\ds  text blue\n", screen.text)
     assert "completed in" in screen.text
     assert screen.restored
+
+
+@pytest.mark.req("W.2")
+def test_a_call_is_shown_and_approved_where_it_is_asked(here: Project, terminal: Open) -> None:
+    screen = terminal("run", "asks")
+    at = screen.see("|| Say it?")
+    at = screen.see('text = "hello"', at)
+    at = screen.see("[a]pprove [e]dit [r]eject", at)
+    screen.type("e\r")
+    at = screen.see("text=VALUE", at)
+    screen.type("text=goodbye\r")
+    at = screen.see("text will change", at)
+    screen.type("\r")
+    screen.see("text: goodbye", at)
+    assert screen.end() == 0
+
+
+def test_approve_shows_the_call_and_asks(here: Project, terminal: Open) -> None:
+    here.run("run", "asks")
+    pause = here.run("inbox", "--json").json["items"][0]["id"]
+    screen = terminal("approve", pause)
+    at = screen.see('text = "hello"')
+    screen.see("approve it? [y/N]", at)
+    screen.type("n\r")
+    assert screen.end() == 0
+    assert here.run("inbox", "--json").json["items"][0]["status"] == "open"
+    screen = terminal("approve", pause)
+    screen.see("approve it? [y/N]")
+    screen.type("y\r")
+    screen.see("text: hello")
+    assert screen.end() == 0
 
 
 def test_leaving_it_waiting_gives_the_commands(here: Project, terminal: Open) -> None:

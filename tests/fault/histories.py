@@ -235,3 +235,29 @@ def reworked() -> History:
     history.add("task.completed", outcome="success", outputs={"value": {}})
     history.row = row(history, generation=2, epoch=2, done=3, key=None)
     return history
+
+
+def approved() -> History:
+    """A gated step: asked about, allowed, called, failed without an effect, called again under the same grant."""
+    history = History()
+    plan = {"steps": [{"id": "a", "tool": "t", "approve": {"title": "?"}}]}
+    history.add("task.created", by="ana", plan=plan, key=None)
+    history.add("task.started", **{"from": "queued"}, worker=W1, epoch=1)
+    call = {"tool": "t", "tool_version": "1", "input": {"value": {}, "digest": "sha256:one"}}
+    reason = {"type": "approvalRequired"}
+    history.add("pause.opened", "a", id="p_1", reason=reason, call=call, expires_at="1970-01-01T00:00:10.000Z")
+    history.add("task.paused", pause="p_1", type="approvalRequired")
+    history.add("pause.answered", "a", "ana", pause="p_1", answer="approve", digest="sha256:one")
+    history.add("task.resumed", by="ana", pause="p_1", to="queued")
+    history.add("task.started", **{"from": "queued"}, worker=W1, epoch=2)
+    granted = {"tool": "t", "tool_version": "1", "input": {"digest": "sha256:one"}, "approval": "p_1"}
+    for number in (1, 2):
+        line = history.intent("a", number, 2, W1, idempotency_key=f"key-{number}")
+        line.data.update(granted)
+        if number == 1:
+            history.add("attempt.failed", "a", attempt=number, effect_state="none", called=True)
+    history.add("step.completed", "a", attempt=2, via="tool")
+    history.add("task.completed", outcome="success", outputs={"value": {}})
+    history.row = row(history, epoch=2, done=1, key=None)
+    history.pauses = {"p_1": "answered"}
+    return history

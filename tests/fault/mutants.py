@@ -63,7 +63,18 @@ PAUSES = Scene(Workload(steps=12, pauses=6, call_s=0.02))
 IN_A_CALL = Scene(Workload(steps=4, once_share=0.0), failpoints=("call.execute.after:2=sigkill",))
 IN_A_CALL_MADE_ONCE = Scene(Workload(steps=4, once_share=1.0), failpoints=("call.execute.after:2=sigkill",))
 LEASE_LOST = Scene(Workload(steps=4, once_share=0.0, call_s=0.05, pauses=2), program=LEASE_LOSS)
+APPROVALS = Scene(Workload(steps=4, once_share=0.5, approvals=0.5))
+APPROVALS_KILLED = Scene(
+    Workload(steps=3, once_share=0.0, approvals=1.0),
+    failpoints=("call.execute.after=sigkill", "command.commit.after=sigkill"),
+)
+ORDERED_AGAIN = Scene(Workload(steps=2, once_share=1.0, approvals=0.5, fails=True))
+SILENCE = Scene(Workload(steps=3, once_share=0.0, approvals=1.0, silent=True))
 SCENES = {
+    "approvals": APPROVALS,
+    "killed around approvals": APPROVALS_KILLED,
+    "ordered again after an approval": ORDERED_AGAIN,
+    "approved by silence": SILENCE,
     "clean": CLEAN,
     "pauses": PAUSES,
     "killed in a call": IN_A_CALL,
@@ -77,11 +88,11 @@ MUTANTS = (
         (
             Edit(
                 "adapters/stores/sqlite/store.py",
-                "        answers = await self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])\n",
+                "        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])\n",
                 "        import asyncio\n"
                 "        units = [apply.StepUnit(commit) for commit in commits]\n"
                 "        self._late = asyncio.ensure_future(self._hold.writes.submit(units))\n"
-                "        answers = [unit.answer for unit in units]\n",
+                "        answers = asyncio.sleep(0, [unit.answer for unit in units])\n",
             ),
         ),
         CLEAN,
@@ -92,12 +103,12 @@ MUTANTS = (
         (
             Edit(
                 "engine/commit.py",
-                "    (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
-                "    from everstep.adapters.stores.journal import commit_steps\n"
-                "    import asyncio\n"
-                "    kit.feed.publish(commit_steps(_unit(held, drafts, lap)).events)\n"
-                "    await asyncio.sleep(0.001)\n"
-                "    (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
+                "            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
+                "            from everstep.adapters.stores.journal import commit_steps\n"
+                "            import asyncio\n"
+                "            kit.feed.publish(commit_steps(_unit(held, drafts, lap)).events)\n"
+                "            await asyncio.sleep(0.001)\n"
+                "            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
             ),
         ),
         CLEAN,
@@ -130,9 +141,9 @@ MUTANTS = (
         (
             Edit(
                 "adapters/stores/sqlite/apply.py",
-                "        self.lines = lines(commit.at, steps, self.answer.events)\n",
-                "        every = lines(commit.at, steps, self.answer.events)\n"
-                "        self.lines = [line for line in every if line[2] != 'attempt.started']\n",
+                "        return lines(guard.num, self.commit.at, self.answer.events)\n",
+                "        every = lines(guard.num, self.commit.at, self.answer.events)\n"
+                "        return [line for line in every if line[3] != 'attempt.started']\n",
             ),
         ),
         CLEAN,
@@ -205,6 +216,36 @@ MUTANTS = (
         "C8",
     ),
     Mutant(
+        "a gated call is not asked about",
+        (
+            Edit(
+                "engine/propose.py",
+                "    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or",
+                "    if",
+            ),
+        ),
+        APPROVALS,
+        "C9",
+    ),
+    Mutant(
+        "the intent does not name its grant",
+        (Edit("wire/event.py", "            proposal.approval,\n", "            None,\n"),),
+        APPROVALS,
+        "C9",
+    ),
+    Mutant(
+        "a grant is used again",
+        (
+            Edit(
+                "domain/fold_pauses.py",
+                "        step.grant = None\n        step.spent = step.approval\n",
+                "",
+            ),
+        ),
+        ORDERED_AGAIN,
+        "C9",
+    ),
+    Mutant(
         "recovery without a new epoch",
         (Edit("engine/recover.py", "        epoch=Epoch(dead.epoch + 1),\n", "        epoch=dead.epoch,\n"),),
         IN_A_CALL,
@@ -212,7 +253,7 @@ MUTANTS = (
     ),
     Mutant(
         "a row that is not the fold",
-        (Edit("domain/task.py", "        done=state.done,\n", "        done=state.done + 1,\n"),),
+        (Edit("domain/task.py", "        state.done,\n", "        state.done + 1,\n"),),
         CLEAN,
         "C5",
     ),
@@ -231,7 +272,7 @@ MUTANTS = (
     Mutant(
         "subscribers miss events",
         (
-            Edit("engine/feed.py", "        for event in events:\n", "        for event in [*events][:1]:\n"),
+            Edit("engine/feed.py", "subscription.push(events)\n", "subscription.push(events[:1])\n"),
             Edit(
                 "facade/desk.py",
                 "                    if fresh and fresh[0].seq != last + 1:\n                        break\n",

@@ -13,10 +13,10 @@ from everstep.domain import states
 from everstep.torture import moves
 from everstep.torture.checker import Bounds, check_canary, check_processes, main
 from everstep.torture.history import Frame, Said, read_effects
-from tests.fault.histories import TASK, W1, W2, Edit, History, cancelled, crashed, recover, retried, reworked
+from tests.fault.histories import TASK, W1, W2, Edit, History, approved, cancelled, crashed, recover, retried, reworked
 
 
-@pytest.mark.parametrize("make", [crashed, retried, cancelled, reworked])
+@pytest.mark.parametrize("make", [crashed, retried, cancelled, approved, reworked])
 def test_a_good_history_passes(tmp_path: Path, make: type[History]) -> None:
     assert make().judged(tmp_path) == []
 
@@ -150,6 +150,25 @@ def test_a_broken_history_is_found(tmp_path: Path, check: str, edit: Edit) -> No
     history = crashed()
     edit(history)
     assert check in found(history, tmp_path)
+
+
+UNAPPROVED: list[tuple[str, Edit]] = [
+    ("no approval is named", lambda h: change(h, "attempt.started", approval=None)),
+    ("nobody gave it", lambda h: change(h, "pause.answered", answer="skip")),
+    ("of another call", lambda h: change(h, "attempt.started", input={"digest": "sha256:two"})),
+    ("of another tool", lambda h: change(h, "attempt.started", tool="u")),
+    ("of another version", lambda h: change(h, "attempt.started", tool_version="2")),
+    ("an edit grants the edited call only", lambda h: change(h, "pause.answered", answer="edit", digest="sha256:two")),
+    ("too late", lambda h: change(h, "pause.opened", expires_at="1970-01-01T00:00:01.000Z")),
+    ("two effects of one grant", lambda h: change(h, "attempt.failed", effect_state="made")),
+]
+
+
+@pytest.mark.parametrize("edit", [edit for _, edit in UNAPPROVED], ids=[name for name, _ in UNAPPROVED])
+def test_a_call_without_its_grant_is_found(tmp_path: Path, edit: Edit) -> None:
+    history = approved()
+    edit(history)
+    assert "C9" in found(history, tmp_path)
 
 
 def test_a_start_after_cancel_is_found_and_finally_is_not(tmp_path: Path) -> None:

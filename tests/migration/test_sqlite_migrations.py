@@ -134,3 +134,21 @@ def test_a_new_file_is_ours_from_its_first_page(tmp_path: Path) -> None:
     m.refuse_foreign(path)
     assert not m.make_file(path)
     assert m.version_of(path, migrations()) == 0
+
+
+@pytest.mark.req("WF-23")
+async def test_a_store_of_the_first_schema_goes_on_and_its_new_lines_are_linked(store: Path) -> None:
+    with raw(store) as connection:
+        migrate_down(connection, 1, known=migrations())
+    ((task,),) = rows(store, "SELECT id FROM tasks")
+    async with opened(store) as on:
+        await on.sound()
+        (dead,) = await on.store.find_dead(on.me.id, f.later(0), 10)
+        done(await on.sweep(f.sweep(await on.load(dead.task))))
+        await on.sound()
+    links = rows(store, "SELECT hash IS NULL FROM events ORDER BY seq")
+    assert links == [*[(1,)] * (len(links) - 1), (0,)]
+    with raw(store) as connection:
+        list(connection.execute("UPDATE events SET hash = NULL"))
+    async with opened(store) as on:
+        assert [(flaw.task, flaw.seq) for flaw in await on.store.check()] == [(task, len(links))]

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from tests.tidy.source import Problem, Source
 
 # The judge and what it is made of: they may use each other and the standard library, and nothing else.
-CHECKER = frozenset({"checker", "effects", "fold", "history", "moves", "rework"})
+CHECKER = frozenset({"approvals", "checker", "effects", "fold", "history", "moves", "rework", "state"})
 # Opened by users or by name, so nothing of ours needs to import them.
 PUBLIC = frozenset({"everstep.blocking", "everstep.errors"})
 

@@ -200,8 +200,9 @@ class Plan:
             "limits": self.limits,
             "parallel": self.parallel,
         }
-        document: JsonObject = {key: self._speller.written(key, value) for key, value in written.items()}
-        document |= {key: self._speller.bound(key, value) for key, value in bound.items()}
+        spell = self._speller
+        document: JsonObject = {key: spell.written(key, value) for key, value in written.items() if value is not None}
+        document |= {key: spell.bound(key, value) for key, value in bound.items() if value is not None}
         document |= {"inputs": self._inputs, "steps": [*self._steps], "finally": [*self._finally]}
         document["outputs"] = {**self._outputs}
-        return {key: value for key, value in document.items() if value is not None}
+        return document

@@ -48,6 +48,7 @@ class ToolOptions(TypedDict, total=False):
     permission: tuple[type[Exception], ...]
     configuration: tuple[type[Exception], ...]
     trusted_output: bool
+    approve: bool
 
 
 class FunctionTool(Generic[P, R]):
@@ -161,6 +162,7 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         trusted_output=options.get("trusted_output", False),
         probeable="probe" in options,
         undoable="undo" in options,
+        approve=options.get("approve", False),
     )
 
 

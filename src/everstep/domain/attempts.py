@@ -10,6 +10,7 @@ from typing import Any, Final
 from everstep.domain import events as e
 from everstep.domain.failure import EffectState
 from everstep.domain.ids import Epoch, Instant, PauseId, StepPath, WorkerId
+from everstep.domain.pauses import Pause
 from everstep.domain.plan import Effect
 from everstep.domain.states import AttemptStatus
 from everstep.domain.values import Sealed
@@ -30,6 +31,7 @@ class Attempt:
     idempotency_key: str
     input: Sealed
     started_at: Instant
+    approval: PauseId | None = None
     status: AttemptStatus = AttemptStatus.STARTED
     error: e.ErrorRecord | None = None
     effect_state: EffectState | None = None
@@ -45,7 +47,11 @@ class History:
     summaries: dict[StepPath, str | None] = field(default_factory=dict)
     opened: dict[PauseId, Instant] = field(default_factory=dict)
     answers: dict[PauseId, e.Recorded] = field(default_factory=dict)
-    """The event that closed a pause by an answer."""
+    """The event that closed a pause: an answer, or its expiry."""
+    grants: dict[PauseId, str] = field(default_factory=dict)
+    """What became of each approval that was given: `granted`, `consumed`, `expired` or `void`."""
+    asked: dict[StepPath, Pause] = field(default_factory=dict)
+    """The latest question for approval of each step."""
 
     def last(self, step: StepPath) -> Attempt | None:
         """The newest attempt of a step."""
@@ -77,7 +83,10 @@ def _started(history: History, event: e.Recorded, body: e.AttemptStarted) -> Non
         idempotency_key=body.idempotency_key,
         input=body.input,
         started_at=event.at,
+        approval=body.approval,
     )
+    if body.approval is not None:
+        history.grants[body.approval] = "consumed"
     history.attempts.setdefault(event.step, []).append(attempt)
 
 
@@ -103,11 +112,27 @@ def _completed(history: History, event: e.Recorded, body: e.StepCompleted) -> No
 
 
 def _opened(history: History, event: e.Recorded, body: e.PauseOpened) -> None:
-    history.opened[body.pause.id] = event.at
+    pause = body.pause
+    history.opened[pause.id] = event.at
+    if pause.call is None or event.step is None:
+        return
+    before = history.asked.get(event.step)
+    if before is not None and history.grants.get(before.id) == "granted":
+        late = before.expires_at is not None and event.at >= before.expires_at
+        history.grants[before.id] = "expired" if late else "void"
+    history.asked[event.step] = pause
 
 
 def _answered(history: History, event: e.Recorded, body: e.PauseAnswered) -> None:
     history.answers[body.pause] = event
+    if body.answer in ("approve", "edit"):
+        history.grants[body.pause] = "granted"
+
+
+def _expired(history: History, event: e.Recorded, body: e.PauseExpired) -> None:
+    history.answers[body.pause] = event
+    if body.action == "approve":
+        history.grants[body.pause] = "granted"
 
 
 _ENDS: Final[Mapping[type, AttemptStatus]] = {
@@ -122,5 +147,6 @@ _NOTES: Final[Mapping[type, Callable[[History, e.Recorded, Any], None]]] = {
     e.StepCompleted: _completed,
     e.PauseOpened: _opened,
     e.PauseAnswered: _answered,
+    e.PauseExpired: _expired,
 }
 """Which events tell more than the state keeps; the others are in it."""

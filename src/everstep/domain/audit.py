@@ -25,16 +25,27 @@ class Change:
 
 
 def audit(journal: Iterable[e.Recorded], owner: str) -> tuple[Change, ...]:
-    """Every event that moved a status, with what stood before."""
+    """Every event that moved a status, and every answer about a step, with what stood before."""
     state: TaskState | None = None
     changes: list[Change] = []
     for event in journal:
         before = _status(state, event.step)
         state = fold(state, owner, event)
         after = _status(state, event.step)
-        if after is not None and after != before:
+        if after is not None and (after != before or _is_act(event)):
             changes.append(_change(event, before, after))
     return tuple(changes)
+
+
+def _is_act(event: e.Recorded) -> bool:
+    """Answers about a step, and calls that somebody allowed: worth an account whatever they move."""
+    match event.body:
+        case e.PauseAnswered() | e.PauseExpired():
+            return event.step is not None
+        case e.AttemptStarted(approval=approval):
+            return approval is not None
+        case _:
+            return False
 
 
 def _status(state: TaskState | None, step: StepPath | None) -> str | None:
@@ -65,6 +76,13 @@ def _why(body: e.Body) -> str | None:
     match body:
         case e.StepSkipped(reason=reason, upstream=upstream):
             return f"{reason} {upstream}" if upstream else str(reason)
+        case e.PauseAnswered(answer=answer, note=note, diff=diff):
+            edited = ", ".join(str(change["argument"]) for change in diff)
+            return "; ".join(filter(None, (answer, f"changed {edited}" if edited else "", note or "")))
+        case e.PauseExpired(action=action):
+            return f"nobody answered in time: {action}"
+        case e.AttemptStarted(approval=approval) if approval is not None:
+            return f"approved by {approval}"
         case e.PauseOpened(pause=pause):
             return f"{pause.type}: {pause.why}"
         case e.TaskFailed(error=error) | e.StepFailed(error=error):

@@ -119,6 +119,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "plan_invalid": _row(Category.CONFIGURATION, _NONE, "the plan that the step names has problems"),
     "plan_not_found": _row(Category.CONFIGURATION, _NONE, "there is no plan of that name"),
     "plan_too_deep": _row(Category.CONFIGURATION, _NONE, "tasks make tasks too deep"),
+    "approval_rejected": _row(
+        Category.LOGIC, _NONE, "the call was not approved", "change what it would do, then retry the task"
+    ),
     "needs_input": _row(Category.LOGIC, _NONE, "the tool asks first", "answer the question"),
     "invalid_arguments": _row(
         Category.CONFIGURATION, _NONE, "the arguments do not fit the tool", "correct the arguments"

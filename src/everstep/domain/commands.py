@@ -4,10 +4,11 @@ No events means: it already holds.
 """
 
 from everstep.domain import events as e
+from everstep.domain.approval import Names, rejected
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import PauseId, StepPath
-from everstep.domain.pauses import ANSWERS, OF_THE_TASK, Pause, UserRequested
+from everstep.domain.ids import Digest, PauseId, StepPath
+from everstep.domain.pauses import OF_THE_TASK, Pause, UserRequested
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState, unfinished
@@ -51,14 +52,18 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
                 details={"pause": oldest.id},
             )
         return ()
-    lifted = e.Draft(body=e.PauseAnswered(pause=asked.id, answer="resume", note=note))
+    return lift(state, asked, e.Draft(body=e.PauseAnswered(pause=asked.id, answer="resume", note=note)), note)
+
+
+def lift(state: TaskState, asked: Pause, closing: e.Draft, note: str | None) -> Drafts:
+    """A pause of the whole task ends, by a word or by its time."""
     if state.status is not TaskStatus.PAUSED:
-        return (lifted,)
+        return (closing,)
     # Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
-    return (lifted, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))
+    return (closing, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))
 
 
-def cancel_task(state: TaskState, note: str | None) -> Drafts:
+def cancel_task(state: TaskState, note: str | None, *, reason: str = "requested") -> Drafts:
     """End on request: at once where nothing is in flight and nothing has to be tidied up. Twice: without `finally`."""
     if state.status is TaskStatus.CANCELLED or state.hurried:
         return ()
@@ -74,7 +79,7 @@ def cancel_task(state: TaskState, note: str | None) -> Drafts:
         e.Draft(body=e.PauseWithdrawn(pause=pause.id, why="the task was cancelled"), step=pause.step)
         for pause in state.pauses.values()
     ]
-    return (*withdrawn, e.Draft(body=e.TaskCancelled(reason="requested", skipped=unfinished(state))))
+    return (*withdrawn, e.Draft(body=e.TaskCancelled(reason=reason, skipped=unfinished(state))))
 
 
 @record
@@ -86,6 +91,8 @@ class Reply:
     arguments: JsonObject | None = None
     output: JsonValue = None
     value: JsonValue = None
+    digest: str | None = None
+    """Of the call that the approver has seen."""
 
 
 @record
@@ -97,12 +104,15 @@ class Answer:
     arguments: JsonObject | None = None
     output: Sealed | None = None
     value: JsonValue = None
+    digest: Digest | None = None
+    diff: tuple[JsonObject, ...] = ()
+    names: Names = Names(error="", pause=PauseId(""))
 
 
 def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
     """What an answer makes of its step and its task."""
-    if given.answer not in ANSWERS[pause.type]:
-        allowed = ", ".join(ANSWERS[pause.type])
+    if given.answer not in pause.answers:
+        allowed = ", ".join(pause.answers)
         raise Validation(
             f"'{given.answer}' is no answer to {pause.type}",
             code="answer_invalid",
@@ -115,16 +125,19 @@ def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
         answer=given.answer,
         note=given.note,
         arguments=given.arguments,
-        output=given.output,
+        output=None if given.answer == "answer" else given.output,
         value=given.value,
+        digest=given.digest,
+        diff=given.diff,
     )
     answered = e.Draft(body=body, step=pause.step)
     if given.answer == "cancel":
         rest = [draft for draft in cancel_task(state, given.note) if not _withdraws(draft, pause.id)]
         return (answered, *rest)
     assert pause.step is not None
-    drafts = (answered, *_settle_step(state, given, pause.step))
-    if state.status is TaskStatus.PAUSED and not state.held_back:
+    drafts = (answered, *_settle_step(state, pause, given, pause.step))
+    asks_on = any(isinstance(draft.body, e.PauseOpened) for draft in drafts)
+    if state.status is TaskStatus.PAUSED and not state.held_back and not asks_on:
         resumed = e.TaskResumed(pause=pause.id, to=TaskStatus.QUEUED, note=given.note)
         return (*drafts, e.Draft(body=resumed))
     return drafts
@@ -134,11 +147,12 @@ def _withdraws(draft: e.Draft, pause: PauseId) -> bool:
     return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause
 
 
-def _settle_step(state: TaskState, given: Answer, path: StepPath) -> Drafts:
+def _settle_step(state: TaskState, pause: Pause, given: Answer, path: StepPath) -> Drafts:
     """The outcome an answer gives a step; none where the step is tried again."""
     match given.answer:
-        case "happened" | "supply_output":
-            assert given.output is not None
+        case "reject":
+            return rejected(state, pause, given.note or "", given.names)
+        case "happened" | "supply_output" | "answer" if given.output is not None:
             done = e.StepCompleted(
                 attempt=None,
                 output=given.output,

@@ -11,10 +11,10 @@ from everstep.domain.effects import Resolution, resolve_unclear
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, PauseId, StepPath, child_id, split_path
 from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Probe, Spawns, Succeeded, Waits
-from everstep.domain.pauses import InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
+from everstep.domain.pauses import MAY_ANSWER, InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
 from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.policy import RetryPolicy, backoff_ms, may_retry, out_of_time
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import CHILD, OpenAttempt, StepState, TaskState, finally_until
 
@@ -48,7 +48,7 @@ NOT_MADE = Failure(
 )
 
 
-@record
+@hot_record
 class Ended:
     """One attempt's end, with all that deciding about it may use."""
 
@@ -84,16 +84,11 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
 
 
 def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: Instant) -> e.Draft:
+    duration_s = (at - (step.started_at or at)) / 1000
     body = e.StepCompleted(
-        attempt=attempt.number,
-        output=outcome.output,
-        summary=outcome.summary,
-        via="tool",
-        tool_used=attempt.tool,
-        duration_s=(at - (step.started_at or at)) / 1000,
-        wall_s=outcome.wall_s,
+        attempt.number, outcome.output, outcome.summary, "tool", attempt.tool, duration_s, outcome.wall_s
     )
-    return e.Draft(step=step.path, body=body)
+    return e.Draft(body, step.path)
 
 
 def _spawned(state: TaskState, ended: Ended, attempt: OpenAttempt) -> tuple[e.Draft, ...]:
@@ -121,7 +116,9 @@ def _asked(state: TaskState, ended: Ended, attempt: OpenAttempt, asked: Asked) -
     closed = e.AttemptAbandoned(
         attempt=attempt.number, error=error, effect_state=EffectState.NONE, called=True, duration_s=0.0
     )
-    opened = _pause(state, ended, reason, title=asked.question, why="the step asks before it goes on")
+    opened = _pause(
+        state, ended, reason, title=asked.question, why="the step asks before it goes on", by=MAY_ANSWER[asked.by]
+    )
     return (e.Draft(step=ended.path, body=closed), opened)
 
 
@@ -258,10 +255,25 @@ def _uncertain(state: TaskState, ended: Ended, attempt: OpenAttempt) -> e.Draft:
     )
 
 
-def _pause(state: TaskState, ended: Ended, reason: Reason, *, title: str, why: str) -> e.Draft:
+def _pause(
+    state: TaskState,
+    ended: Ended,
+    reason: Reason,
+    *,
+    title: str,
+    why: str,
+    by: tuple[str, ...] = MAY_ANSWER["anyone"],
+) -> e.Draft:
     spec = spec_of(state, ended.path)
-    guidance = spec.guidance or state.plan.guidance
-    pause = Pause(id=ended.chance.pause_id, step=ended.path, reason=reason, title=title, why=why, guidance=guidance)
+    pause = Pause(
+        id=ended.chance.pause_id,
+        step=ended.path,
+        reason=reason,
+        title=title,
+        why=why,
+        guidance=spec.guidance or state.plan.guidance,
+        may_answer=by,
+    )
     return e.Draft(step=ended.path, body=e.PauseOpened(pause=pause))
 
 

@@ -1,7 +1,7 @@
 """What went wrong for the caller or the store: exceptions with a stable `code`, never stored.
 
     EverstepError  .code .what_to_do
-      RequestError   the caller can fix it:   PlanError NotFound Conflict Validation LimitExceeded
+      RequestError   the caller can fix it:   PlanError NotFound Conflict Validation NotAllowed LimitExceeded
       StoreError     the operator can fix it: Unavailable StoreLocked StoreFull StoreRefused; LeaseLost (internal)
       SettingsError  EngineClosed
 
@@ -81,6 +81,13 @@ class Validation(RequestError):
     """A value breaks its rules."""
 
     code = "bad_request"
+
+
+class NotAllowed(RequestError):
+    """Whoever asks may not."""
+
+    code = "forbidden"
+    what_to_do = "ask somebody who may"
 
 
 class LimitExceeded(RequestError):

@@ -9,10 +9,10 @@ from typing import ClassVar, TypeAlias
 
 from everstep.domain import changes
 from everstep.domain.failure import EffectState, Failure
-from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.plan import Effect, PlanSpec
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
@@ -96,6 +96,7 @@ class TaskCreated:
     priority: int
     workspace: str
     pause_after: str | None = None
+    pause_timeout_ms: Millis | None = None
     parent: Link | None = None
 
 
@@ -216,6 +217,7 @@ class AttemptStarted:
     idempotency_key: str
     input: Sealed
     coerced: tuple[str, ...] = ()
+    approval: PauseId | None = None
 
 
 @record
@@ -265,7 +267,7 @@ class StepRetryScheduled:
     counted: bool = True
 
 
-@record
+@hot_record
 class StepCompleted:
     TYPE: ClassVar = "step.completed"
     attempt: int | None
@@ -307,6 +309,24 @@ class PauseAnswered:
     arguments: JsonObject | None = None
     output: Sealed | None = None
     value: JsonValue = None
+    digest: Digest | None = None
+    """Of the call that is granted, as it was asked or as it was edited."""
+    diff: tuple[JsonObject, ...] = ()
+
+
+@record
+class PauseExpiring:
+    TYPE: ClassVar = "pause.expiring"
+    pause: PauseId
+    expires_at: Instant
+    on_timeout: str
+
+
+@record
+class PauseExpired:
+    TYPE: ClassVar = "pause.expired"
+    pause: PauseId
+    action: str
 
 
 @record
@@ -353,12 +373,14 @@ Body: TypeAlias = (
     | StepSkipped
     | PauseOpened
     | PauseAnswered
+    | PauseExpiring
+    | PauseExpired
     | PauseWithdrawn
     | Unknown
 )
 
 
-@record
+@hot_record
 class Draft:
     """An event that is not yet durable: the store gives it its seq."""
 

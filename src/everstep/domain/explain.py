@@ -19,7 +19,7 @@ TEXT_CHARS_MAX: Final = 200
 NEXT_SHOWN: Final = 2
 
 Opened = Mapping[PauseId, Instant]
-"""When each open pause was opened; the state does not keep it."""
+"""When each open pause was opened."""
 
 
 @record
@@ -230,6 +230,7 @@ _WAITS_FOR: Final[Mapping[PauseType, str]] = {
     PauseType.SCHEMA_MISMATCH: "arguments",
     PauseType.TOOL_ERROR: "a decision after its failure",
     PauseType.UNRESOLVED_DEPENDENCY: "a result it needs",
+    PauseType.APPROVAL_REQUIRED: "approval",
     PauseType.INPUT_REQUIRED: "an answer",
     PauseType.UNCERTAIN_OUTCOME: "word whether its call happened",
 }

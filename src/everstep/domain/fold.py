@@ -9,24 +9,14 @@ from typing import Any, Final
 
 from everstep.domain import events as e
 from everstep.domain import fold_plan
-from everstep.domain.ids import Epoch, Instant, StepPath, TaskId, WorkerId, split_path
-from everstep.domain.pauses import OF_THE_TASK, InputRequired
+from everstep.domain.fold_pauses import pause_answered, pause_expired, pause_expiring, pause_opened, pause_withdrawn
+from everstep.domain.ids import Epoch, Instant, StepPath, TaskId, split_path
+from everstep.domain.moves import BrokenJournal, move_step, move_task, step_of
 from everstep.domain.plan import OnError
-from everstep.domain.states import (
-    ATTEMPT_MOVES,
-    ENDED,
-    STEP_MOVES,
-    TASK_MOVES,
-    AttemptStatus,
-    Phase,
-    StepStatus,
-    TaskStatus,
-)
+from everstep.domain.states import ATTEMPT_MOVES, AttemptStatus, Phase, StepStatus, TaskStatus
 from everstep.domain.task import CHILD, DurableWait, Intent, OpenAttempt, StepState, TaskState
 
-
-class BrokenJournal(AssertionError):
-    """The journal says something that cannot follow from what it said before."""
+__all__ = ["BrokenJournal", "apply", "apply_intent", "fold", "step_of"]
 
 
 def fold(state: TaskState | None, owner: str, event: e.Recorded) -> TaskState:
@@ -39,6 +29,8 @@ def fold(state: TaskState | None, owner: str, event: e.Recorded) -> TaskState:
         raise BrokenJournal(f"{event.task}: seq {event.seq} follows {state.seq}")
     else:
         apply(state, event.body, event.step, event.at)
+        if isinstance(event.body, (e.PauseAnswered, e.PauseExpired)):
+            state.closed[event.body.pause] = event
     state.seq = event.seq
     return state
 
@@ -51,43 +43,8 @@ def apply(state: TaskState, body: e.Body, step: StepPath | None, at: Instant) ->
         change(state, body, step, at)
 
 
-def step_of(state: TaskState, path: StepPath) -> StepState:
-    """The state of a step; the first look at an item makes it."""
-    found = state.steps.get(path)
-    if found is None:
-        found = state.steps[path] = StepState(path=path)
-        name, index = split_path(path)
-        if index is None:
-            raise BrokenJournal(f"{state.id}: the plan has no step {path}")
-        step = state.steps[StepPath(name)]
-        found.arguments = step.arguments
-        step.items_open[index] = None
-        if index == step.items_next:
-            step.items_next += 1
-        if state.past or state.parent is not None:
-            fold_plan.carried_over(state, found, step)
-    return found
-
-
-def _move_task(state: TaskState, to: TaskStatus) -> None:
-    if to not in TASK_MOVES[state.status]:
-        raise BrokenJournal(f"{state.id}: {state.status} cannot become {to}")
-    state.status = to
-
-
-def _move_step(state: TaskState, step: StepState, to: StepStatus) -> None:
-    before = step.status
-    if to not in STEP_MOVES[before]:
-        if before is to is StepStatus.RUNNING:
-            return
-        raise BrokenJournal(f"step {step.path}: {before} cannot become {to}")
-    step.status = to
-    if step.path[-1] != "]":
-        state.under_way += (to not in ENDED) - (before is not StepStatus.PENDING)
-
-
 def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
-    _move_task(state, to)
+    move_task(state, to)
     state.ended_at = at
     state.worker = None
     state.hurried = False
@@ -97,7 +54,7 @@ def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
 
 
 def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
-    _move_step(state, step, to)
+    move_step(state, step, to)
     if step.attempt is not None:
         step.attempt = None
         state.open.pop(step.path, None)
@@ -129,7 +86,7 @@ def _skip_all(state: TaskState, paths: tuple[StepPath, ...], reason: e.SkipReaso
 
 def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None, at: Instant) -> None:
     if state.status is not TaskStatus.CANCELLING:
-        _move_task(state, TaskStatus.RUNNING)
+        move_task(state, TaskStatus.RUNNING)
     if body.epoch <= state.epoch:
         raise BrokenJournal(f"{state.id}: epoch {body.epoch} follows {state.epoch}")
     state.epoch = body.epoch
@@ -140,21 +97,21 @@ def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None,
 
 
 def _task_pausing(state: TaskState, _body: e.TaskPausing, _step: StepPath | None, _at: Instant) -> None:
-    _move_task(state, TaskStatus.PAUSING)
+    move_task(state, TaskStatus.PAUSING)
 
 
 def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, _at: Instant) -> None:
-    _move_task(state, TaskStatus.PAUSED)
+    move_task(state, TaskStatus.PAUSED)
     state.worker = None
 
 
 def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, _at: Instant) -> None:
-    _move_task(state, body.to)
+    move_task(state, body.to)
 
 
 def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, _at: Instant) -> None:
     if state.status is not TaskStatus.CANCELLING:
-        _move_task(state, TaskStatus.STALLED)
+        move_task(state, TaskStatus.STALLED)
     state.epoch = Epoch(body.epoch)
     state.worker = None
     state.recoveries = body.recoveries
@@ -164,7 +121,7 @@ def _task_cancelling(state: TaskState, _body: e.TaskCancelling, _step: StepPath 
     if state.status is TaskStatus.CANCELLING:
         state.hurried = True
         return
-    _move_task(state, TaskStatus.CANCELLING)
+    move_task(state, TaskStatus.CANCELLING)
     state.cancelled_at = at
 
 
@@ -190,7 +147,7 @@ def _task_failed(state: TaskState, body: e.TaskFailed, _step: StepPath | None, a
 
 def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
-    _move_step(state, step, StepStatus.RUNNING)
+    move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.VALIDATING
     step.started_at = step.started_at or at
     step.items = body.items
@@ -206,40 +163,44 @@ def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: In
         step.child = state.children[path] = TaskId(body.detail)
 
 
-def apply_intent(state: TaskState, intent: Intent, worker: WorkerId, at: Instant) -> None:
+def apply_intent(state: TaskState, intent: Intent) -> None:
     """As `attempt.started`, straight from what the store has granted."""
-    state.updated_at = at
-    _open(state, intent.step, intent, worker=worker, at=at)
+    state.updated_at = intent.attempt.started_at
+    _open(state, intent.step, intent.attempt)
 
 
 def _attempt_started(state: TaskState, body: e.AttemptStarted, path: StepPath, at: Instant) -> None:
-    _open(state, path, body, worker=body.worker, at=at)
+    attempt = OpenAttempt(
+        number=body.attempt,
+        epoch=body.epoch,
+        worker=body.worker,
+        tool=body.tool,
+        tool_version=body.tool_version,
+        effect=body.effect,
+        idempotency_key=body.idempotency_key,
+        input=body.input,
+        started_at=at,
+        approval=body.approval,
+    )
+    _open(state, path, attempt)
 
 
-def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, worker: WorkerId, at: Instant) -> None:
+def _open(state: TaskState, path: StepPath, attempt: OpenAttempt) -> None:
     step = step_of(state, path)
     if step.attempt is not None or step.ended:
-        raise BrokenJournal(f"step {path}: attempt {call.attempt} starts while {step.status}")
-    _move_step(state, step, StepStatus.RUNNING)
+        raise BrokenJournal(f"step {path}: attempt {attempt.number} starts while {step.status}")
+    move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.EXECUTING
-    step.attempts = call.attempt
-    step.last_effect = call.effect
+    step.attempts = attempt.number
+    step.last_effect = attempt.effect
     step.retry_at = None
     if state.timers:
         state.timers.pop(path, None)
     step.pause = None
-    step.started_at = step.started_at or at
-    step.attempt = state.open[path] = OpenAttempt(
-        number=call.attempt,
-        epoch=call.epoch,
-        worker=worker,
-        tool=call.tool,
-        tool_version=call.tool_version,
-        effect=call.effect,
-        idempotency_key=call.idempotency_key,
-        input=call.input,
-        started_at=at,
-    )
+    step.started_at = step.started_at or attempt.started_at
+    step.attempt = state.open[path] = attempt
+    if attempt.approval is not None:
+        step.approval = state.steps[StepPath(split_path(path)[0])].approval = attempt.approval
 
 
 def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: Instant) -> None:
@@ -274,7 +235,7 @@ def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at:
     if step.attempt is not None:
         state.work_ms += at - step.attempt.started_at
     if step.status is StepStatus.PENDING:
-        _move_step(state, step, StepStatus.RUNNING)
+        move_step(state, step, StepStatus.RUNNING)
     _end_step(state, step, StepStatus.COMPLETED, at)
     step.output = body.output
     step.via = body.via
@@ -286,7 +247,7 @@ def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at:
 def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     if step.status is StepStatus.PENDING:
-        _move_step(state, step, StepStatus.RUNNING)
+        move_step(state, step, StepStatus.RUNNING)
     _end_step(state, step, StepStatus.FAILED, at)
     step.error = body.error
     state.recoveries = 0
@@ -302,52 +263,6 @@ def _step_skipped(state: TaskState, body: e.StepSkipped, path: StepPath, at: Ins
     _end_step(state, step, StepStatus.SKIPPED, at)
     step.skip_reason = body.reason
     step.upstream = body.upstream
-
-
-def _pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, _at: Instant) -> None:
-    state.pauses[body.pause.id] = body.pause
-    if body.pause.type in OF_THE_TASK:
-        state.pause_after = None
-    if path is not None:
-        step = step_of(state, path)
-        if step.status is StepStatus.PENDING:
-            _move_step(state, step, StepStatus.RUNNING)
-        _move_step(state, step, StepStatus.PAUSED)
-        step.pause = body.pause.id
-
-
-_AGAIN: Final = frozenset({"supply_arguments", "retry", "retry_with", "not_happened", "answer"})
-"""Answers after which the step is tried again."""
-_NEW_KEY: Final = frozenset({"retry", "retry_with"})
-"""Answers that begin a new logical try."""
-
-
-def _pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | None, _at: Instant) -> None:
-    pause = state.pauses.pop(body.pause)
-    if state.status is TaskStatus.PAUSING and pause.type in OF_THE_TASK:
-        state.lifted = pause
-    if path is None or body.answer not in _AGAIN:
-        return
-    step = step_of(state, path)
-    _move_step(state, step, StepStatus.RUNNING)
-    step.phase = Phase.VALIDATING
-    step.pause = None
-    if body.answer in _NEW_KEY:
-        step.tries += 1
-        step.retries = 0
-    if body.arguments is not None:
-        step.arguments = {**(step.arguments or {}), **body.arguments}
-    if isinstance(pause.reason, InputRequired):
-        step.answer = body.value
-
-
-def _pause_withdrawn(state: TaskState, body: e.PauseWithdrawn, path: StepPath | None, _at: Instant) -> None:
-    state.pauses.pop(body.pause, None)
-    if path is not None:  # it goes on, or is skipped by what comes next
-        step = step_of(state, path)
-        _move_step(state, step, StepStatus.RUNNING)
-        step.phase = Phase.VALIDATING
-        step.pause = None
 
 
 _ENDS: Final[dict[type, AttemptStatus]] = {
@@ -381,7 +296,9 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.StepCompleted: _step_completed,
     e.StepFailed: _step_failed,
     e.StepSkipped: _step_skipped,
-    e.PauseOpened: _pause_opened,
-    e.PauseAnswered: _pause_answered,
-    e.PauseWithdrawn: _pause_withdrawn,
+    e.PauseOpened: pause_opened,
+    e.PauseAnswered: pause_answered,
+    e.PauseExpiring: pause_expiring,
+    e.PauseExpired: pause_expired,
+    e.PauseWithdrawn: pause_withdrawn,
 }

@@ -3,6 +3,7 @@
 from everstep.domain import events as e
 from everstep.domain.changes import changed
 from everstep.domain.ids import Instant, StepPath, TaskId, item_path
+from everstep.domain.moves import first_gap
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
 
@@ -23,6 +24,7 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
         priority=body.priority,
         workspace=body.workspace,
         pause_after=body.pause_after,
+        pause_timeout_ms=body.pause_timeout_ms,
         parent=body.parent,
         created_at=event.at,
         created_by=event.actor,
@@ -31,7 +33,7 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
     for spec in (*body.plan.steps, *body.plan.finally_steps):
         state.specs[spec.id] = spec
         path = StepPath(spec.id)
-        state.steps[path] = StepState(path=path)
+        state.steps[path] = StepState(path)
     return state
 
 
@@ -59,9 +61,9 @@ def task_reopened(state: TaskState, body: e.TaskReopened, _step: StepPath | None
 def _supersede(state: TaskState, path: StepPath, *, items_stand: bool) -> None:
     """A step as if it had never begun; with `items_stand` the items that completed keep their outcome."""
     old = state.steps[path]
-    new = state.steps[path] = StepState(
-        path=path, attempts=old.attempts, tries=old.tries + bool(old.attempts), arguments=old.arguments
-    )
+    new = state.steps[path] = StepState(path)
+    new.attempts, new.tries, new.arguments = old.attempts, old.tries + bool(old.attempts), old.arguments
+    new.approval = new.spent = old.approval  # what is done anew is asked about anew
     for index in range(old.items_next):
         item = state.steps.get(item_path(path, index))
         if item is None or (items_stand and item.status is StepStatus.COMPLETED):
@@ -74,13 +76,6 @@ def _supersede(state: TaskState, path: StepPath, *, items_stand: bool) -> None:
         new.items_next = first_gap(state, path, 0)
 
 
-def first_gap(state: TaskState, step: str, index: int) -> int:
-    """The next item, from `index` on, that has no state yet."""
-    while item_path(step, index) in state.steps:
-        index += 1
-    return index
-
-
 def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, _at: Instant) -> None:
     """The remaining steps as they are now; what has begun keeps its state."""
     state.plan = changed(state.plan, body.diff)
@@ -91,10 +86,11 @@ def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, 
     for change in body.diff:
         path = StepPath(change.id)
         if change.op == "append":
-            state.steps[path] = StepState(path=path)
+            state.steps[path] = StepState(path)
         elif change.step is not None:
             step = state.steps[path]
-            step.arguments = None
+            step.arguments = step.grant = None
+            step.spent = step.approval
             if step.attempts:
                 step.tries += 1
                 step.retries = 0
@@ -112,9 +108,3 @@ def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, 
         assert isinstance(task, str) and isinstance(steps, dict)
         for path, taken_by in steps.items():
             state.steps[StepPath(path)].undone_by = (TaskId(task), StepPath(str(taken_by)))
-
-
-def carried_over(state: TaskState, item: StepState, step: StepState) -> None:
-    """An item of a new generation goes on counting where the last one stopped; the next one is the next gap."""
-    item.attempts, item.tries = state.past.get(item.path, (0, 0))
-    step.items_next = first_gap(state, step.path, step.items_next)

@@ -13,7 +13,7 @@ from everstep.domain.ids import StepPath
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import StepStatus
-from everstep.domain.task import StepState, TaskState
+from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 
 
@@ -40,6 +40,7 @@ class Graph:
     steps: tuple[Wired, ...]
     final: tuple[Wired, ...]
     by_id: dict[str, Wired]
+    tools: frozenset[str]
     binds: dict[str, str]
     outputs: dict[str, Compiled]
     done_when: Compiled | None
@@ -55,6 +56,7 @@ def wire_plan(plan: PlanSpec) -> Graph:
         steps=steps,
         final=final,
         by_id={wired.spec.id: wired for wired in (*steps, *final)},
+        tools=frozenset(wired.spec.tool for wired in (*steps, *final) if wired.spec.tool is not None),
         binds=binds,
         outputs={name: compile_value(value) for name, value in plan.outputs.items()},
         done_when=None if plan.done_when is None else compile_value(plan.done_when),
@@ -134,11 +136,6 @@ def ready(wired: Wired, state: TaskState) -> bool:
         if not steps[path].ended:
             return False
     return True
-
-
-def under_way(step: StepState) -> bool:
-    """Started and not ended: it takes one of the plan's `parallel` places."""
-    return step.status in (StepStatus.RUNNING, StepStatus.PAUSED)
 
 
 def places(plan: PlanSpec) -> int:

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from everstep.domain.failure import Failure
 from everstep.domain.ids import Digest, Instant
 from everstep.domain.plan import PlanSpec
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 
@@ -17,7 +17,7 @@ class Probe:
     output: Sealed | None = None
 
 
-@record
+@hot_record
 class Succeeded:
     """The tool answered."""
 
@@ -43,6 +43,7 @@ class Asked:
 
     question: str
     schema: JsonValue = None
+    by: str = "anyone"
 
 
 @record

@@ -6,9 +6,10 @@ Field names are snake_case here and camelCase on the wire; the wire also adds th
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from everstep.domain.ids import Digest, PauseId, StepPath
+from everstep.domain.ids import Digest, Instant, PauseId, StepPath
+from everstep.domain.plan import Effect
 from everstep.domain.record import record
-from everstep.domain.values import JsonValue
+from everstep.domain.values import JsonValue, Sealed
 
 
 class PauseType(StrEnum):
@@ -18,6 +19,7 @@ class PauseType(StrEnum):
     SCHEMA_MISMATCH = "schemaMismatch"
     TOOL_ERROR = "toolError"
     UNRESOLVED_DEPENDENCY = "unresolvedDependency"
+    APPROVAL_REQUIRED = "approvalRequired"
     INPUT_REQUIRED = "inputRequired"
     UNCERTAIN_OUTCOME = "uncertainOutcome"
     USER_REQUESTED = "userRequested"
@@ -28,6 +30,7 @@ class PauseStatus(StrEnum):
 
     OPEN = "open"
     ANSWERED = "answered"
+    EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
 
 
@@ -70,6 +73,16 @@ class UnresolvedDependency:
 
 
 @record
+class ApprovalRequired:
+    """The call is ready, and somebody must allow exactly this one."""
+
+    blocked_step: StepPath
+    approval_id: PauseId
+    digest: Digest
+    suggested_tool: str | None
+
+
+@record
 class InputRequired:
     """The task asks someone a question."""
 
@@ -101,6 +114,7 @@ Reason: TypeAlias = (
     | SchemaMismatch
     | ToolErrorPause
     | UnresolvedDependency
+    | ApprovalRequired
     | InputRequired
     | UncertainOutcome
     | UserRequested
@@ -111,6 +125,7 @@ TYPE_OF: Final[dict[type, PauseType]] = {
     SchemaMismatch: PauseType.SCHEMA_MISMATCH,
     ToolErrorPause: PauseType.TOOL_ERROR,
     UnresolvedDependency: PauseType.UNRESOLVED_DEPENDENCY,
+    ApprovalRequired: PauseType.APPROVAL_REQUIRED,
     InputRequired: PauseType.INPUT_REQUIRED,
     UncertainOutcome: PauseType.UNCERTAIN_OUTCOME,
     UserRequested: PauseType.USER_REQUESTED,
@@ -121,6 +136,7 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
     PauseType.SCHEMA_MISMATCH: ("supply_arguments", "skip", "cancel"),
     PauseType.TOOL_ERROR: ("retry", "retry_with", "supply_output", "skip", "fail", "cancel"),
     PauseType.UNRESOLVED_DEPENDENCY: ("skip", "cancel"),
+    PauseType.APPROVAL_REQUIRED: ("approve", "edit", "reject", "answer"),
     PauseType.INPUT_REQUIRED: ("answer", "skip", "cancel"),
     PauseType.UNCERTAIN_OUTCOME: ("happened", "not_happened", "fail", "skip"),
     PauseType.USER_REQUESTED: ("resume", "cancel"),
@@ -129,6 +145,30 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
 
 OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED})
 """Pauses of the whole task: while one is open an answer to another starts nothing."""
+
+
+MAY_ANSWER: Final[dict[str, tuple[str, ...]]] = {
+    "human": ("human",),
+    "llm": ("human", "llm"),
+    "anyone": ("human", "llm", "service"),
+}
+"""Which kinds of actors the word `by` lets answer."""
+
+
+@record
+class GatedCall:
+    """The call that somebody is asked about, exactly as it would be made."""
+
+    tool: str
+    tool_version: str
+    effect: Effect
+    input: Sealed
+    """Its arguments; of a `for_each` a list of them, null where an item is not called."""
+    editable: tuple[str, ...] = ()
+    of_items: bool = False
+    """One question for all items of a `for_each`."""
+    policy: str = ""
+    """The version of the operator's rules under which it was asked."""
 
 
 @record
@@ -141,9 +181,21 @@ class Pause:
     title: str
     why: str
     guidance: str | None = None
-    digest: Digest | None = None
+    call: GatedCall | None = None
+    show: tuple[JsonValue, ...] = ()
+    may_answer: tuple[str, ...] = MAY_ANSWER["anyone"]
+    expires_at: Instant | None = None
+    on_timeout: str | None = None
 
     @property
     def type(self) -> PauseType:
         """The tag of its reason."""
         return TYPE_OF[type(self.reason)]
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What may be answered to this very question."""
+        allowed = ANSWERS[self.type]
+        if self.call is not None and not self.call.editable:
+            return tuple(answer for answer in allowed if answer != "edit")
+        return allowed

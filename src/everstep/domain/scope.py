@@ -76,6 +76,7 @@ def step_facts(step: StepState) -> JsonObject:
         "duration": duration,
         "tool_used": step.tool_used,
         "skipped_reason": step.skip_reason.value if step.skip_reason else None,
+        "approval": step.decision,
     }
 
 

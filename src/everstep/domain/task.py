@@ -8,11 +8,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from everstep.domain.changes import Link
-from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason
-from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason
+from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import OF_THE_TASK, Pause
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
@@ -22,7 +22,7 @@ FINALLY_MS = 60_000
 """What the `finally` steps of a cancelled task get, in all."""
 
 
-@record
+@hot_record
 class OpenAttempt:
     """A call whose intent is durable and whose end is not."""
 
@@ -35,6 +35,22 @@ class OpenAttempt:
     idempotency_key: str
     input: Sealed
     started_at: Instant
+    approval: PauseId | None = None
+    """The grant it used up."""
+
+
+@record
+class Grant:
+    """Somebody allowed one call: this tool, this version, these arguments, under these rules. For one effect."""
+
+    approval: PauseId
+    tool: str
+    tool_version: str
+    policy: str
+    digest: Digest
+    items: Sealed | None = None
+    """The arguments of every item, if the question was about all items of a `for_each`."""
+    expires_at: Instant | None = None
 
 
 @record
@@ -47,11 +63,16 @@ class DurableWait:
     output: Sealed | None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(init=False)
 class StepState:
-    """Where one step, or one item of it, stands."""
+    """Where one step, or one item of it, stands.
+
+    What nobody has set is read from the class: a plan makes all its steps at once, and most have not begun.
+    """
 
     path: StepPath
+    items_open: dict[int, None]
+    """Items begun and not ended, in order."""
     status: StepStatus = StepStatus.PENDING
     phase: Phase | None = None
     attempts: int = 0
@@ -71,6 +92,13 @@ class StepState:
     arguments: JsonObject | None = None
     """Arguments given by an answer; they win over the plan's."""
     answer: JsonValue = None
+    grant: Grant | None = None
+    approval: PauseId | None = None
+    """The approval that its latest call has used."""
+    spent: PauseId | None = None
+    """An approval that covers this path no longer: somebody decided to call anew."""
+    decision: JsonObject | None = None
+    """What was said when approval was asked for, for `steps.<id>.approval`."""
     last_effect: Effect | None = None
     started_at: Instant | None = None
     ended_at: Instant | None = None
@@ -82,8 +110,10 @@ class StepState:
     items_next: int = 0
     items_ended: int = 0
     items_failed: int = 0
-    items_open: dict[int, None] = field(default_factory=dict)
-    """Items begun and not ended, in order."""
+
+    def __init__(self, path: StepPath) -> None:
+        self.path = path
+        self.items_open = {}
 
     @property
     def ended(self) -> bool:
@@ -114,6 +144,7 @@ class TaskState:
     priority: int
     workspace: str
     pause_after: str | None
+    pause_timeout_ms: Millis | None
     created_at: Instant
     created_by: Actor
     parent: Link | None = None
@@ -141,8 +172,15 @@ class TaskState:
     specs: dict[str, StepSpec] = field(default_factory=dict)
     pauses: dict[PauseId, Pause] = field(default_factory=dict)
     """Open ones, oldest first."""
+    opened: dict[PauseId, Instant] = field(default_factory=dict)
+    """When each pause was opened."""
+    warned: set[PauseId] = field(default_factory=set)
+    """Of which pauses it was said that they will run out."""
     lifted: Pause | None = None
     """A pause of the whole task that was lifted before it took effect."""
+    closed: dict[PauseId, Recorded] = field(default_factory=dict)
+    """Answers and expiries, by pause: a late answer learns whose came first."""
+    cancel_reason: str = "requested"
     open: dict[StepPath, OpenAttempt] = field(default_factory=dict)
     """Attempts without an end, durable waits included."""
     timers: dict[StepPath, Instant] = field(default_factory=dict)
@@ -175,7 +213,7 @@ class TaskState:
         return bool(self.pauses) and any(pause.type in OF_THE_TASK for pause in self.pauses.values())
 
 
-@record
+@hot_record
 class TaskRow:
     """What is kept beside the journal for lists and claims; written in the same transaction."""
 
@@ -193,15 +231,15 @@ class TaskRow:
 def row_of(state: TaskState, starting: Collection[StepPath] = ()) -> TaskRow:
     """The row that belongs to a state, once the calls that are `starting` have started."""
     return TaskRow(
-        status=state.status,
-        generation=state.generation,
-        recoveries=state.recoveries,
-        done=state.done,
-        due_at=due_at(state, starting),
-        started_at=state.started_at,
-        ended_at=state.ended_at,
-        outcome=state.outcome,
-        error_code=state.error.failure.code if state.error else None,
+        state.status,
+        state.generation,
+        state.recoveries,
+        state.done,
+        due_at(state, starting) if state.timers else None,
+        state.started_at,
+        state.ended_at,
+        state.outcome,
+        state.error.failure.code if state.error else None,
     )
 
 
@@ -213,8 +251,6 @@ def unfinished(state: TaskState) -> tuple[StepPath, ...]:
 
 def due_at(state: TaskState, starting: Collection[StepPath] = ()) -> Instant | None:
     """When the next retry or wait is due; a task that is being cancelled does not wait beyond its time."""
-    if not state.timers:
-        return None
     due = min((at for path, at in state.timers.items() if path not in starting), default=None)
     latest = finally_until(state)
     return due if due is None or latest is None else min(due, latest)
@@ -258,7 +294,7 @@ class Lease:
     worker: WorkerId
 
 
-@record
+@hot_record
 class Proposal:
     """A call that could start now. Inert: real only once the store has granted it."""
 
@@ -270,25 +306,20 @@ class Proposal:
     idempotency_key: str
     input: Sealed
     coerced: tuple[str, ...] = ()
+    approval: PauseId | None = None
+    """The grant it uses up."""
 
 
-@record
+@hot_record
 class Intent:
     """A call that is written down. Only a store makes one; without one no tool is called."""
 
     task: TaskId
     step: StepPath
-    attempt: int
-    epoch: Epoch
-    tool: str
-    tool_version: str
-    effect: Effect
-    idempotency_key: str
-    input: Sealed
-    started_at: Instant
+    attempt: OpenAttempt
 
 
-@record
+@hot_record
 class StepCommit:
     """Outcomes, and the proposals that follow from them: one transaction, guarded by (epoch, worker, last_seq)."""
 
@@ -299,10 +330,10 @@ class StepCommit:
     drafts: tuple[Draft, ...]
     proposals: tuple[Proposal, ...]
     row: TaskRow
-    children: tuple[NewTask, ...] = ()
-    """Tasks that steps of this one make: in the same transaction, and only once."""
     release: bool = False
     """Give the lease up: the task waits for somebody or has ended."""
+    children: tuple[NewTask, ...] = ()
+    """Tasks that steps of this one make: in the same transaction, and only once."""
 
 
 @record

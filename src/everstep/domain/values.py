@@ -1,5 +1,6 @@
 """JSON values, and values that are sealed: checked, measured and named by their content, once."""
 
+from collections.abc import Callable
 from typing import TypeAlias, Union
 
 from everstep.domain.ids import Digest
@@ -27,10 +28,11 @@ class Sealed:
 
     `raw` holds the canonical bytes between sealing and the commit that writes them; a sealed value read from the
     journal has none. A value over the inline limit lives in an artifact: `by_reference` is true and `value` may
-    have to be fetched (`present` tells).
+    have to be fetched (`present` tells). With `thaw` the value is read from `raw` when somebody asks: most results
+    are never looked at again.
     """
 
-    __slots__ = ("by_reference", "digest", "present", "raw", "size_bytes", "untrusted", "value")
+    __slots__ = ("_thaw", "_value", "by_reference", "digest", "present", "raw", "size_bytes", "untrusted")
 
     def __init__(
         self,
@@ -42,14 +44,29 @@ class Sealed:
         untrusted: bool = False,
         by_reference: bool = False,
         present: bool = True,
+        thaw: Callable[[bytes], JsonValue] | None = None,
     ) -> None:
-        self.value = value
+        self._value = value
+        self._thaw = thaw
         self.digest = digest
         self.size_bytes = size_bytes
         self.raw = raw
         self.untrusted = untrusted
         self.by_reference = by_reference
         self.present = present
+
+    @property
+    def value(self) -> JsonValue:
+        """The value itself."""
+        if self._thaw is not None:
+            assert self.raw is not None
+            self.value = self._thaw(self.raw)
+        return self._value
+
+    @value.setter
+    def value(self, value: JsonValue) -> None:
+        self._value = value
+        self._thaw = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sealed) and (self.digest, self.untrusted) == (other.digest, other.untrusted)

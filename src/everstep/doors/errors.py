@@ -42,6 +42,7 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
     "method_not_allowed": _row(405, MISSING, "This cannot be done here"),
     "resync_required": _row(410, MISSING, "These events are not there"),
     "forbidden": _row(403, DENIED, "This is not allowed", Category.PERMISSION),
+    "answer_not_allowed": _row(403, DENIED, "Somebody else has to answer this", Category.PERMISSION),
     # the state
     "illegal_state": _row(409, CLASH, "The task's state does not allow it", Category.LOGIC),
     "answer_needed": _row(409, CLASH, "The task waits for an answer", Category.LOGIC),
@@ -52,6 +53,7 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
     "nothing_to_undo": _row(409, CLASH, "There is nothing to take back", Category.LOGIC),
     "patch.stale_revision": _row(409, CLASH, "The plan has another revision", Category.LOGIC),
     "patch.step_started": _row(409, CLASH, "The step has begun", Category.LOGIC),
+    "stale_digest": _row(409, CLASH, "The call is another one by now", Category.LOGIC),
     "idempotency_conflict": _row(409, CLASH, "The key belongs to another task", Category.LOGIC),
     "version_conflict": _row(412, CLASH, "The task has changed since", Category.LOGIC),
     "task_not_completed": _row(409, FAILED, "The task did not complete", Category.LOGIC),

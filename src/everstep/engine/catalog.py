@@ -65,6 +65,10 @@ class Catalog:
         """The tool of that name, if it is installed here."""
         return self._entries.get(name)
 
+    def has_all(self, names: frozenset[str]) -> bool:
+        """Whether every one of these tools is installed here."""
+        return names <= self._entries.keys()
+
     def get(self, name: str | None) -> Entry:
         """The tool of that name. A task is only walked where all its tools are, so a miss is our bug."""
         assert name is not None

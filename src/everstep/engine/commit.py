@@ -7,6 +7,7 @@ from everstep.domain.decide import Ended, decide
 from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
 from everstep.domain.events import (
     Draft,
+    PauseOpened,
     StepCompleted,
     StepStarted,
     StepWaiting,
@@ -23,7 +24,7 @@ from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.advance import advance
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
-from everstep.ports.store import Committed, Stale
+from everstep.ports.store import Committed
 
 STORE_WAIT_MS: Final = 500
 
@@ -69,8 +70,11 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             continue
         if not drafts and not lap.proposals:
             return ()
+        payloads = _payloads(drafts, lap)
         try:
-            result = await _commit(held, drafts, lap, kit)
+            if payloads:
+                await kit.store.put_payloads(payloads)
+            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))
         except (Unavailable, StoreFull) as trouble:
             kit.sink.trouble("the store does not take the commit", trouble, task=held.lease.task)
             await _wait_for_store(held, kit)
@@ -79,7 +83,8 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             ended = [*ended, *(Ended(path=path, outcome=_NEVER_CALLED, retry=kit.limits.retry) for path in forgotten)]
             continue
         if isinstance(result, Committed):
-            return granted(held, result, at)
+            kit.feed.publish(result.events)
+            return granted(held, result)
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
         await reload(held, kit)
@@ -90,6 +95,8 @@ def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tu
     drafts: list[Draft] = []
     for one in ended:
         for draft in decide(held.state, one, at):
+            if held.state.pause_timeout_ms is not None:
+                draft = kit.timed(draft, held.state, at)  # noqa: PLW2901 -- the same, with its time
             drafts.append(draft)
             apply(held.state, draft.body, draft.step, at)
     lap = advance(held.state, kit, at)
@@ -120,36 +127,26 @@ def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepC
     return held, _unit(held, drafts, lap)
 
 
-def granted(held: HeldTask, done: Committed, at: Instant) -> Sequence[Intent]:
+def granted(held: HeldTask, done: Committed) -> Sequence[Intent]:
     """What the store granted, applied to the state we hold."""
     for intent in done.intents:
-        apply_intent(held.state, intent, held.lease.worker, at)
+        apply_intent(held.state, intent)
     held.state.seq = done.last_seq
     return done.intents
-
-
-async def _commit(held: HeldTask, drafts: list[Draft], lap: Lap, kit: Kit) -> Committed | Stale:
-    payloads = _payloads(drafts, lap)
-    if payloads:
-        await kit.store.put_payloads(payloads)
-    (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))
-    if isinstance(result, Committed):
-        kit.feed.publish(result.events)
-    return result
 
 
 def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
     state = held.state
     return StepCommit(
-        lease=held.lease,
-        last_seq=state.seq,
-        generation=state.generation,
-        at=lap.at,
-        drafts=tuple(drafts),
-        proposals=tuple(lap.proposals),
-        row=row_of(state, lap.proposed),
-        children=_children(held, drafts) if held.newborn else (),
-        release=state.status not in HELD,
+        held.lease,
+        state.seq,
+        state.generation,
+        lap.at,
+        tuple(drafts),
+        tuple(lap.proposals),
+        row_of(state, lap.proposed),
+        state.status not in HELD,
+        _children(held, drafts) if held.newborn else (),
     )
 
 
@@ -187,6 +184,8 @@ def _references(state: TaskState) -> Iterator[Sealed]:
             yield step.output
         if step.items is not None:
             yield step.items
+        if step.grant is not None and step.grant.items is not None:
+            yield step.grant.items
 
 
 _PAYLOAD_OF: Final = {
@@ -199,10 +198,18 @@ _PAYLOAD_OF: Final = {
 
 def _payloads(drafts: Sequence[Draft], lap: Lap) -> list[tuple[Digest, bytes]]:
     """What must be kept by content before the commit that refers to it."""
-    sealed: list[Sealed] = [proposal.input for proposal in lap.proposals]
+    found: list[tuple[Digest, bytes]] = []
+    for proposal in lap.proposals:
+        _add_payload(found, proposal.input)
     for draft in drafts:
         name = _PAYLOAD_OF.get(type(draft.body))
-        value = getattr(draft.body, name) if name is not None else None
-        if value is not None:
-            sealed.append(value)
-    return [(one.digest, one.raw) for one in sealed if one.by_reference and one.raw is not None]
+        if name is not None:
+            _add_payload(found, getattr(draft.body, name))
+        elif isinstance(draft.body, PauseOpened) and draft.body.pause.call is not None:
+            _add_payload(found, draft.body.pause.call.input)
+    return found
+
+
+def _add_payload(found: list[tuple[Digest, bytes]], sealed: Sealed | None) -> None:
+    if sealed is not None and sealed.by_reference and sealed.raw is not None:
+        found.append((sealed.digest, sealed.raw))

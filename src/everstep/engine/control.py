@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 from everstep.domain.commands import Answer, Drafts, Reply, answer_pause, cancel_task, pause_task, resume_task
-from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
-from everstep.domain.events import Who
+from everstep.domain.errors import NotFound, Unavailable, Validation
+from everstep.domain.events import StepCompleted, Who
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId
-from everstep.domain.pauses import InputRequired, Pause
+from everstep.domain.pauses import InputRequired, Pause, PauseStatus
 from everstep.domain.task import Command, TaskState, row_of
-from everstep.domain.values import JsonObject, JsonValue
+from everstep.domain.values import JsonValue
+from everstep.engine.answers import checked_approval, fits, may_answer, output_schema, too_late
 from everstep.engine.kit import Kit
 from everstep.ports.store import Committed, PauseFilter
 
@@ -28,7 +29,7 @@ async def load(task: TaskId, who: Who, kit: Kit) -> TaskState:
 async def command(
     task: TaskId, who: Who, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
 ) -> TaskState:
-    """Decide on what stands, write it guarded; if somebody was faster, look again and decide anew."""
+    """One guarded write, decided anew whenever somebody else was faster."""
     for _ in range(TRIES):
         state = await load(task, who, kit)
         drafts, pause = decide(state)
@@ -38,7 +39,7 @@ async def command(
         revision = state.revision
         for draft in drafts:
             apply(state, draft.body, draft.step, at)
-        command = Command(
+        wanted = Command(
             task=task,
             status=status,
             generation=generation,
@@ -51,7 +52,8 @@ async def command(
             steps=None if state.revision == revision else len(state.specs),
         )
         kit.fault("command.decide.after")
-        (result,) = await kit.store.commit_commands((command,))
+        await _keep(drafts, kit)
+        (result,) = await kit.store.commit_commands((wanted,))
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
             return await load(task, who, kit)
@@ -63,10 +65,24 @@ def too_fast(task: TaskId) -> Unavailable:
     return Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
 
 
+async def _keep(drafts: Drafts, kit: Kit) -> None:
+    """Values too large for an event are kept before the commit that refers to them."""
+    outputs = [draft.body.output for draft in drafts if isinstance(draft.body, StepCompleted)]
+    large = [(one.digest, one.raw) for one in outputs if one.by_reference and one.raw is not None]
+    if large:
+        await kit.store.put_payloads(large)
+
+
 async def pause(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Graceful: takes effect at the next safe point; asking twice is asking once."""
     pause_id = PauseId(kit.entropy.new_id("p"))
-    return await command(task, who, kit, lambda state: (pause_task(state, who.actor, note, pause_id), None))
+
+    def decide(state: TaskState) -> tuple[Drafts, PauseId | None]:
+        at = kit.clock.now()
+        drafts = pause_task(state, who.actor, note, pause_id)
+        return tuple(kit.timed(draft, state, at) for draft in drafts), None
+
+    return await command(task, who, kit, decide)
 
 
 async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
@@ -85,15 +101,27 @@ async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskSta
     if not kept:
         raise NotFound(f"no pause {pause_id}", what_to_do="list what waits for someone: everstep inbox")
 
+    shown = await _shown(kept[0].pause, kit) if kept[0].status is PauseStatus.OPEN else None
+
     def decide(state: TaskState) -> tuple[Drafts, PauseId | None]:
         pause = state.pauses.get(pause_id)
         if pause is None:
-            raise Conflict(
-                f"{pause_id} is no longer open", code="already_answered", what_to_do=f"everstep show {state.id}"
-            )
+            return too_late(state, kept[0].pause, who.actor, reply), None
+        may_answer(pause, who.actor)
+        if pause.call is not None:
+            pause.call.input.value, pause.call.input.present = shown, True
+            return answer_pause(state, pause, checked_approval(state, pause, reply, kit)), pause_id
         return answer_pause(state, pause, _checked(state, pause, reply, kit)), pause_id
 
     return await command(kept[0].task, who, kit, decide)
+
+
+async def _shown(pause: Pause, kit: Kit) -> JsonValue:
+    """The arguments that were asked about, wherever they are kept."""
+    if pause.call is None or pause.call.input.present:
+        return None if pause.call is None else pause.call.input.value
+    (value,) = await kit.store.get_payloads((pause.call.input.digest,))
+    return value
 
 
 _NEEDS_OUTPUT = frozenset({"happened", "supply_output"})
@@ -109,25 +137,9 @@ def _checked(state: TaskState, pause: Pause, reply: Reply, kit: Kit) -> Answer:
     output = None
     if reply.answer in _NEEDS_OUTPUT:
         assert pause.step is not None
-        _fits(_output_schema(state, pause, kit), reply.output, kit)
+        fits(output_schema(state, pause, kit), reply.output, kit)
         output = kit.codec.seal(reply.output, untrusted=True)
     if reply.answer == "answer" and isinstance(pause.reason, InputRequired):
         schema = pause.reason.schema
-        _fits(schema if isinstance(schema, dict) else None, reply.value, kit)
+        fits(schema if isinstance(schema, dict) else None, reply.value, kit)
     return Answer(answer=reply.answer, note=reply.note, arguments=reply.arguments, output=output, value=reply.value)
-
-
-def _output_schema(state: TaskState, pause: Pause, kit: Kit) -> JsonObject | None:
-    assert pause.step is not None
-    tool = state.specs[pause.step.partition("[")[0]].tool
-    entry = kit.catalog.find(tool or "")
-    return None if entry is None else entry.spec.output_schema
-
-
-def _fits(schema: JsonObject | None, value: JsonValue, kit: Kit) -> None:
-    if schema is None:
-        return
-    violations = kit.codec.validator(schema)(value)
-    if violations:
-        text = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in violations)
-        raise Validation(f"the answer does not fit: {text}", code="answer_invalid", what_to_do="correct the value")

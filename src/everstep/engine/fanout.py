@@ -17,7 +17,7 @@ from everstep.engine.lap import Lap
 
 
 def open_items(lap: Lap, wired: Wired, step: StepState) -> None:
-    """Write down what the step goes over, then start the first items."""
+    """Write down what the step goes over."""
     assert wired.for_each is not None
     if step.items is not None:  # some of them stand since an earlier generation
         lap.say(e.StepStarted(title=render(wired.title, lap.scope) or step.path, items=step.items), step.path)
@@ -30,8 +30,7 @@ def open_items(lap: Lap, wired: Wired, step: StepState) -> None:
         case Resolved(value=list() as items, untrusted=untrusted) if len(items) <= lap.kit.limits.items_max:
             sealed = lap.kit.codec.seal(items, untrusted=untrusted)
             title = render(wired.title, lap.scope) or step.path
-            lap.say(e.StepStarted(title=title, items=sealed), step.path)
-            return start_items(lap, wired, step)
+            return lap.say(e.StepStarted(title=title, items=sealed), step.path)
         case Resolved(value=value):
             reason = UnresolvableParams(
                 blocked_step=step.path, missing_param="for_each", suggested_tool=wired.spec.tool

@@ -7,7 +7,7 @@ journal. The feed is a hint about what is durable, never the truth.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from everstep.domain.ids import TaskId
 from everstep.ports.store import Journaled
@@ -29,15 +29,17 @@ class Subscription:
         self.overflowed = False
         self.closed = False
 
-    def push(self, event: Journaled) -> None:
+    def push(self, events: Sequence[Journaled]) -> None:
         """Called by the feed, after the commit."""
-        if self._types is not None and event.type not in self._types:
+        types = self._types
+        wanted = events if types is None else [event for event in events if event.type in types]
+        if not wanted:
             return
-        if len(self._items) >= QUEUE_MAX:
+        if len(self._items) + len(wanted) > QUEUE_MAX:
             self.overflowed = True
             self._items.clear()
         if not self.overflowed:
-            self._items.append(event)
+            self._items.extend(wanted)
         self._wake.set()
 
     def close(self) -> None:
@@ -87,13 +89,11 @@ class Feed:
         if subscription.task is not None and not listeners:
             self._by_task.pop(subscription.task, None)
 
-    def publish(self, events: Iterable[Journaled]) -> None:
-        """Tell, after the commit only."""
-        if not self._by_task and not self._all:
-            return
-        for event in events:
-            for subscription in (*self._by_task.get(event.task, ()), *self._all):
-                subscription.push(event)
+    def publish(self, events: Sequence[Journaled]) -> None:
+        """Tell what one commit wrote, after it only: events of one task."""
+        if events:
+            for subscription in (*self._by_task.get(events[0].task, ()), *self._all):
+                subscription.push(events)
 
     def close(self) -> None:
         """The engine stops: every reader learns it, and whoever comes later."""

@@ -150,7 +150,7 @@ def cancel(lap: Lap) -> None:
     if lap.proposals or lap.needs:
         return
     _withdraw_pauses(lap, "the task was cancelled")
-    lap.say(e.TaskCancelled(reason="requested", skipped=unfinished(lap.state), issues=tuple(_issues(lap))))
+    lap.say(e.TaskCancelled(reason=state.cancel_reason, skipped=unfinished(lap.state), issues=tuple(_issues(lap))))
 
 
 def _finals_given_up(lap: Lap) -> bool:
@@ -166,7 +166,11 @@ def _withdraw_pauses(lap: Lap, why: str) -> None:
 
 def _issues(lap: Lap) -> list[e.Issue]:
     """What did not go as planned: failed and skipped steps, and calls nobody can vouch for."""
-    return [issue for step in lap.state.steps.values() if (issue := _issue(step)) is not None]
+    return [
+        issue
+        for step in lap.state.steps.values()
+        if step.status is not StepStatus.COMPLETED and (issue := _issue(step)) is not None
+    ]
 
 
 _NOT_AN_ISSUE = frozenset({e.SkipReason.CONDITION, e.SkipReason.GOAL_MET})

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, Millis, StepPath, TaskId
+from everstep.domain.ids import Instant, Millis, StepPath, TaskId, split_path
 from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
-from everstep.domain.task import Intent
+from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
@@ -23,16 +23,6 @@ T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
 
 
-@record
-class Surroundings:
-    """What a call may know of its task."""
-
-    owner: str
-    workspace: str
-    answer: JsonValue
-    timeout_ms: Millis
-
-
 class CallLog:
     """Lines of one attempt, on their way to the operator's log."""
 
@@ -40,7 +30,7 @@ class CallLog:
 
     def __init__(self, sink: Sink, intent: Intent) -> None:
         self._sink = sink
-        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt
+        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt.number
 
     def info(self, text: str, **fields: JsonValue) -> None:
         """Worth knowing."""
@@ -54,13 +44,18 @@ class CallLog:
 class CallContext:
     """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
 
-    __slots__ = ("_around", "_ending", "_intent", "_kit")
+    __slots__ = ("_ending", "_intent", "_kit", "answer", "owner", "timeout_ms", "workspace")
 
-    def __init__(self, intent: Intent, around: Surroundings, kit: Kit) -> None:
+    def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
+        spec = state.specs[split_path(intent.step)[0]]
+        said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
         self._intent = intent
-        self._around = around
         self._kit = kit
         self._ending: asyncio.Event | None = None
+        self.timeout_ms = said or kit.limits.step_timeout_ms
+        self.owner = state.owner
+        self.workspace = state.workspace
+        self.answer = state.steps[intent.step].answer
 
     @property
     def task_id(self) -> TaskId:
@@ -72,27 +67,19 @@ class CallContext:
 
     @property
     def attempt(self) -> int:
-        return self._intent.attempt
-
-    @property
-    def owner(self) -> str:
-        return self._around.owner
+        return self._intent.attempt.number
 
     @property
     def workdir(self) -> Path:
-        return Path(self._around.workspace)
+        return Path(self.workspace)
 
     @property
     def idempotency_key(self) -> str:
-        return self._intent.idempotency_key
-
-    @property
-    def answer(self) -> JsonValue:
-        return self._around.answer
+        return self._intent.attempt.idempotency_key
 
     @property
     def deadline(self) -> datetime:
-        return datetime.fromtimestamp((self._intent.started_at + self._around.timeout_ms) / 1000, UTC)
+        return datetime.fromtimestamp((self._intent.attempt.started_at + self.timeout_ms) / 1000, UTC)
 
     @property
     def cancelled(self) -> bool:
@@ -106,7 +93,7 @@ class CallContext:
         return self._kit.clock.now()
 
     def remaining(self) -> float:
-        return (self._intent.started_at + self._around.timeout_ms - self._kit.clock.now()) / 1000
+        return (self._intent.attempt.started_at + self.timeout_ms - self._kit.clock.now()) / 1000
 
     async def wait_cancelled(self) -> None:
         self._ending = self._ending or asyncio.Event()
@@ -121,17 +108,19 @@ class CallContext:
         self._ending.set()
 
 
-async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
+async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     """Call the tool of a durable intent and say what came of it. Raises nothing but CancelledError."""
-    entry = kit.catalog.get(intent.tool)
-    arguments = kit.codec.fresh(intent.input)
+    attempt = intent.attempt
+    tool = attempt.tool
+    entry = kit.catalog.get(tool)
+    arguments = kit.codec.fresh(attempt.input)
     assert isinstance(arguments, dict)
-    call = Call(tool=intent.tool, arguments=arguments, effect=intent.effect, idempotency_key=intent.idempotency_key)
-    ctx = CallContext(intent, around, kit)
+    call = Call(tool, arguments, attempt.effect, attempt.idempotency_key)
+    ctx = CallContext(intent, entry, state, kit)
     began = kit.clock.monotonic()
     kit.fault("call.execute.before")
     try:
-        result = await _outcome_of(around.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
+        result = await _outcome_of(ctx.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
     except asyncio.CancelledError:
         ctx.end()
         raise
@@ -141,14 +130,14 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
     ctx.end()
     error = result.error
     if isinstance(error, NeedsInput):
-        return Asked(question=str(error), schema=error.schema)
+        return Asked(question=str(error), schema=error.schema, by=error.by)
     timed_out = isinstance(error, TimeIsUp)
     if timed_out:
-        failure = _timeout(intent, around)
+        failure = _timeout(tool, ctx.timeout_ms)
     else:
-        failure = classify(error, tool=intent.tool, adapter_says=entry.adapter.classify(error))
+        failure = classify(error, tool=tool, adapter_says=entry.adapter.classify(error))
     if failure.category is Category.INTERNAL:
-        kit.sink.trouble("tool failed", error, task=intent.task, step=intent.step, tool=intent.tool)
+        kit.sink.trouble("tool failed", error, task=intent.task, step=intent.step, tool=tool)
     return Failed(
         failure=failure,
         ended="timed_out" if timed_out else "failed",
@@ -212,8 +201,7 @@ def _result(entry: Entry, result: JsonValue | Deferred | Subplan, kit: Kit, wall
     untrusted = not entry.spec.trusted_output
     value = result.output if isinstance(result, Deferred) else result
     try:
-        sealed = kit.codec.seal(value, untrusted=untrusted)
-        sealed.value = kit.codec.fresh(sealed)
+        sealed = kit.codec.seal_copy(value, untrusted=untrusted)
     except NotJson as exc:
         return Failed(failure=_invalid(entry, str(exc)), wall_s=wall_s)
     violations = entry.check_output(value) if entry.check_output is not None else ()
@@ -222,7 +210,7 @@ def _result(entry: Entry, result: JsonValue | Deferred | Subplan, kit: Kit, wall
         return Failed(failure=_invalid(entry, text), wall_s=wall_s)
     if isinstance(result, Deferred):
         return Waits(until=result.until, output=sealed)
-    return Succeeded(output=sealed, wall_s=wall_s)
+    return Succeeded(sealed, None, wall_s)
 
 
 def _invalid(entry: Entry, why: str) -> Failure:
@@ -235,11 +223,11 @@ def _invalid(entry: Entry, why: str) -> Failure:
     )
 
 
-def _timeout(intent: Intent, around: Surroundings) -> Failure:
+def _timeout(tool: str, timeout_ms: Millis) -> Failure:
     return Failure(
         code="timeout",
         category=Category.TRANSIENT,
-        message=f"'{intent.tool}' did not answer within {around.timeout_ms / 1000:g} s",
+        message=f"'{tool}' did not answer within {timeout_ms / 1000:g} s",
         what_to_do="give the step a longer `timeout`, or retry it",
         effect_state=EffectState.UNKNOWN,
     )

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from everstep.domain.decide import Chance
-from everstep.domain.events import Actor
+from everstep.domain.events import Actor, Draft, PauseOpened
+from everstep.domain.expiry import Patience, patience_with, timed
 from everstep.domain.graph import Graph, wire_plan
-from everstep.domain.ids import Digest, Millis, PauseId, TaskId, WorkerId
+from everstep.domain.ids import Digest, Instant, Millis, PauseId, TaskId, WorkerId
 from everstep.domain.plan import Effect
 from everstep.domain.policy import USUAL_RETRY, RetryPolicy
 from everstep.domain.record import record
@@ -39,6 +40,11 @@ class Limits:
     items_max: int = 10_000
     live_tasks_max: int = 10_000
     retry: RetryPolicy = USUAL_RETRY
+    patience: Patience = Patience(length_ms=Millis(86_400_000), then="cancel")
+    """With pauses that people ask for."""
+    llm_approvals: frozenset[str] = frozenset()
+    policy: str = ""
+    """The version of the operator's rules; another one voids what was granted before."""
 
 
 @record
@@ -74,6 +80,8 @@ class Kit:
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)
     """Calls whose arguments hold no binding: checked and sealed once per plan."""
+    alarm: Callable[[Instant], None] | None = None
+    """Who must know when a pause runs out."""
     _graphs: dict[Digest, Graph] = field(default_factory=dict)
 
     def graph(self, state: TaskState) -> Graph:
@@ -85,6 +93,20 @@ class Kit:
                 self.constants.clear()
             found = self._graphs[state.plan_digest] = wire_plan(state.plan)
         return found
+
+    def timed(self, draft: Draft, state: TaskState, at: Instant) -> Draft:
+        """The same draft; a pause that it opens runs out if the task says so, or a person asked for it."""
+        if not isinstance(draft.body, PauseOpened):
+            return draft
+        patience = patience_with(draft.body.pause, state, self.limits.patience)
+        if patience is not None:
+            self.expect(patience.warns_at(at))
+        return timed(draft, patience, at)
+
+    def expect(self, due: Instant | None) -> None:
+        """There will be something to do about a pause then."""
+        if due is not None and self.alarm is not None:
+            self.alarm(due)
 
     def chance(self) -> Chance:
         """Draws for one decision."""

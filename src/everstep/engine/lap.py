@@ -46,7 +46,7 @@ class Lap:
 
     def say(self, body: e.Body, step: StepPath | None = None) -> None:
         """One more event of this commit."""
-        self.drafts.append(e.Draft(body=body, step=step))
+        self.drafts.append(e.Draft(body, step))
         apply(self.state, body, step, self.at)
 
     def propose(self, proposal: Proposal, *, begins: bool) -> None:
@@ -63,7 +63,8 @@ class Lap:
         pause = Pause(
             id=PauseId(self.kit.entropy.new_id("p")), step=path, reason=reason, title=title, why=why, guidance=guidance
         )
-        self.say(e.PauseOpened(pause=pause), path)
+        draft = self.kit.timed(e.Draft(body=e.PauseOpened(pause=pause), step=path), self.state, self.at)
+        self.say(draft.body, path)
 
     def scope_with(self, extra: Mapping[str, JsonValue]) -> StateScope:
         """The task's values, and those of the item at hand."""

@@ -78,6 +78,7 @@ class Loop:
         """A foreground engine carries only its own tasks; this one is now one of them."""
         if self._only is not None:
             self._only.add(task)
+            self._kit.expect(self._kit.clock.now())
         self.nudge(task)
 
     def nudge(self, task: TaskId | None = None) -> None:
@@ -140,6 +141,11 @@ class Loop:
             self._walks[task].let_go()
         if carriers:
             await asyncio.wait(carriers)
+
+    @property
+    def own(self) -> frozenset[TaskId] | None:
+        """The only tasks this loop carries; None: all."""
+        return None if self._only is None else frozenset(self._only)
 
     @property
     def busy(self) -> int:

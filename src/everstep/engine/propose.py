@@ -14,6 +14,7 @@ from everstep.domain.plan import OnError
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Proposal, StepState
 from everstep.domain.values import JsonObject
+from everstep.engine.approve import gate
 from everstep.engine.kit import Checked
 from everstep.engine.lap import Lap
 from everstep.ports.tool import Call
@@ -33,7 +34,7 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
     constant = wired.arguments.constant and step.arguments is None
     ready_made = lap.kit.constants.get((lap.state.plan_digest, spec.id)) if constant else None
     if ready_made is not None:
-        return _propose(lap, step, ready_made)
+        return _propose(lap, wired, step, ready_made)
     match resolve(_still_open(wired, step), scope):
         case Unresolved() as gap:
             return unresolved(lap, step, gap, gap.argument)
@@ -52,7 +53,7 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
             )
             if constant:
                 lap.kit.constants[lap.state.plan_digest, spec.id] = checked
-            return _propose(lap, step, checked)
+            return _propose(lap, wired, step, checked)
 
 
 def _still_open(wired: Wired, step: StepState) -> Compiled:
@@ -63,16 +64,23 @@ def _still_open(wired: Wired, step: StepState) -> Compiled:
     return compile_value(left)
 
 
-def _propose(lap: Lap, step: StepState, checked: Checked) -> None:
+def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> None:
+    approval = None
+    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or checked.entry.spec.approve:
+        approval = gate(lap, wired, step, checked)
+        if approval is None:
+            return
     lap.propose(
         Proposal(
-            step=step.path,
-            attempt=step.attempts + 1,
-            tool=checked.entry.spec.name,
-            tool_version=checked.entry.spec.version,
-            effect=checked.effect,
-            idempotency_key=idempotency_key(lap.state.id, step.path, step.tries),
-            input=checked.input,
+            step.path,
+            step.attempts + 1,
+            checked.entry.spec.name,
+            checked.entry.spec.version,
+            checked.effect,
+            idempotency_key(lap.state.id, step.path, step.tries),
+            checked.input,
+            (),
+            approval,
         ),
         begins=step.status is StepStatus.PENDING and step.path[-1] != "]",
     )

@@ -4,10 +4,12 @@ from itertools import islice
 
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Unresolved, test
-from everstep.domain.graph import Blocked, Wired, blocked, places, ready, under_way
+from everstep.domain.graph import Blocked, Wired, blocked, places, ready
 from everstep.domain.pauses import UnresolvedDependency
+from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
 from everstep.engine import fanout
+from everstep.engine.approve_items import allowed_for_all
 from everstep.engine.lap import Lap
 from everstep.engine.propose import callable_now, hold, propose_call, unresolved
 
@@ -30,16 +32,21 @@ def _pass(lap: Lap) -> bool:
         if (waiting <= 0 and room <= 0) or state.failing is not None:
             break
         step = state.steps[wired.path]
-        if step.ended or step.path in lap.proposed:
+        status = step.status
+        if status in ENDED or wired.path in lap.proposed:
             continue
-        if under_way(step):
+        if status is not StepStatus.PENDING:
             waiting -= 1
+            room += 1
             go_on(lap, wired, step)
-            room += step.ended
         elif room > 0 and ready(wired, state):
             begin(lap, wired, step)
-            room -= not step.ended
-        moved = moved or step.ended
+        else:
+            continue
+        if step.ended:
+            moved = True
+        else:
+            room -= 1
     return moved and state.failing is None
 
 
@@ -59,14 +66,16 @@ def begin(lap: Lap, wired: Wired, step: StepState) -> None:
             case True:
                 pass
     if wired.for_each is not None:
-        return fanout.open_items(lap, wired, step)
+        fanout.open_items(lap, wired, step)
+        return go_on(lap, wired, step)
     return propose_call(lap, wired, step, lap.scope)
 
 
 def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
     """A step that is under way and has nothing in flight: its retry may be due, or it was interrupted."""
     if step.items is not None:
-        fanout.start_items(lap, wired, step)
+        if allowed_for_all(lap, wired, step):
+            fanout.start_items(lap, wired, step)
     elif callable_now(lap, step):
         propose_call(lap, wired, step, lap.scope)
 

@@ -30,7 +30,7 @@ SUSPECT = 3
 def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:
     """An outcome with the retry rule of its step and the draws its decision may need."""
     if isinstance(outcome, Succeeded):
-        return Ended(path=path, outcome=outcome, retry=kit.limits.retry, chance=NO_CHANCE)
+        return Ended(path, outcome, kit.limits.retry, NO_CHANCE)
     spec = spec_of(state, path)
     entry = kit.catalog.find(spec.tool or "")
     policy = retry_policy(state.plan, spec, entry.spec.retries if entry else None, kit.limits.retry)
@@ -155,6 +155,8 @@ def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
 
 def missing_tools(state: TaskState, kit: Kit) -> list[str]:
     """Tools that the rest of the task needs and this engine does not have."""
+    if kit.catalog.has_all(kit.graph(state).tools):
+        return []
     needed = {state.specs[path].tool for path, step in state.steps.items() if not step.ended and path in state.specs}
     return sorted(tool for tool in needed if tool is not None and kit.catalog.find(tool) is None)
 

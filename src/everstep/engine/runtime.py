@@ -15,6 +15,7 @@ from everstep.engine.heartbeat import Heartbeat
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.recover import scan, stale_before
+from everstep.engine.upkeep.timers import Timers
 from everstep.ports.store import Worker
 
 
@@ -33,11 +34,13 @@ class Runtime:
     def __init__(self, kit: Kit, worker: Worker, *, carries: bool, only: Iterable[TaskId] | None) -> None:
         self.kit = kit
         self.loop = Loop(kit, only)
+        self.timers = Timers(kit, lambda: self.loop.own, self.loop.nudge)
         self.gate = Gate(ready=False, reason="not started")
         self._worker = worker
         self._carries = carries
         self._heartbeat: Heartbeat | None = None
         self._carrying: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Take the store; from here on health answers, and nothing else does."""
@@ -59,6 +62,7 @@ class Runtime:
         self.gate = Gate(ready=True, reason="", recovered=recovered)
         if self._carries:
             self._carrying = asyncio.create_task(self.loop.carry())
+            self._watching = asyncio.create_task(self.timers.watch())
         return recovered
 
     async def close(self) -> None:
@@ -66,8 +70,10 @@ class Runtime:
         self.gate = Gate(ready=False, reason="stopping")
         self.kit.fault("stop.release.before")
         await self.loop.stop(self.kit.limits.shutdown_grace_s)
-        if self._carrying is not None:
-            await self._carrying
+        self.timers.stop()
+        for duty in (self._carrying, self._watching):
+            if duty is not None:
+                await duty
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self.kit.feed.close()
@@ -75,9 +81,11 @@ class Runtime:
 
     async def die(self) -> None:
         """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""
-        if self._carrying is not None:
-            self._carrying.cancel()
-            await asyncio.wait((self._carrying,))
+        duties = [duty for duty in (self._carrying, self._watching) if duty is not None]
+        for duty in duties:
+            duty.cancel()
+        if duties:
+            await asyncio.wait(duties)
         await self.loop.die()
         self.kit.feed.close()
 

@@ -1,17 +1,16 @@
 """A plan on its way in: its problems, or a durable queued task."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.events import Actor, Draft, Link, Recorded, TaskCreated
 from everstep.domain.fold import fold
-from everstep.domain.ids import KEY, Digest, Seq, TaskId
+from everstep.domain.ids import KEY, Digest, Millis, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
-from everstep.domain.task import Intent, NewTask, TaskState
+from everstep.domain.task import Intent, NewTask, StepCommit, TaskState
 from everstep.domain.values import JsonObject
 from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
@@ -35,6 +34,7 @@ class Request:
     labels: Mapping[str, str] | None = None
     priority: int = 1
     pause_after: str | None = None
+    pause_timeout_ms: Millis | None = None
     parent: Link | None = None
 
 
@@ -87,33 +87,36 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
 
     If there is a place for it here and now, it begins in the same transaction.
     """
-    new, created = new_task(request, kit)
+    task = TaskId(kit.entropy.new_id("t"))
+    event, created = _event(request, task, kit)
+    at = event.at
     inputs = created.inputs
     begun = None
     if inputs.by_reference and inputs.raw is not None:
         await kit.store.put_payloads([(inputs.digest, inputs.raw)])
-    elif places.place_for(new.id):
-        state = queued(new)
-        begun = None if missing_tools(state, kit) else begin_here(state, kit, new.at)
+    elif places.place_for(task):
+        state = fold(None, request.owner, event)
+        begun = None if missing_tools(state, kit) else begin_here(state, kit, at)
     started = False
     try:
-        (result,) = await kit.store.create_tasks((new if begun is None else replace(new, first=begun[1]),))
+        new = _new_task(request, event, created, None if begun is None else begun[1])
+        (result,) = await kit.store.create_tasks((new,))
         started = isinstance(result, Created) and result.committed is not None
     finally:
         if not started:
-            places.give_back(new.id)
+            places.give_back(task)
     assert not isinstance(result, Stale), "nothing but the task is written"
     if isinstance(result, KeyTaken):
         raise key_taken(request.key, result)
     if not result.new:
         return Submitted(task=result.task, snapshot=None)
     kit.feed.publish(result.events)
-    snapshot = queued(new)
+    snapshot = fold(None, request.owner, event)
     if begun is None or result.committed is None:
-        return Submitted(task=new.id, snapshot=snapshot, queued=queued(new))
+        return Submitted(task=task, snapshot=snapshot, queued=fold(None, request.owner, event))
     held = begun[0]
-    intents = granted(held, result.committed, new.at)
-    return Submitted(task=new.id, snapshot=snapshot, begun=Begun(held=held, intents=intents))
+    intents = granted(held, result.committed)
+    return Submitted(task=task, snapshot=snapshot, begun=Begun(held=held, intents=intents))
 
 
 async def create(new: NewTask, kit: Kit) -> Submitted | None:
@@ -150,45 +153,59 @@ def queued(new: NewTask) -> TaskState:
 
 def new_task(request: Request, kit: Kit, id: TaskId | None = None) -> tuple[NewTask, TaskCreated]:
     """The task that stands for a request, on its way into the store."""
+    event, created = _event(request, id or TaskId(kit.entropy.new_id("t")), kit)
+    return _new_task(request, event, created, None), created
+
+
+def _event(request: Request, task: TaskId, kit: Kit) -> tuple[Recorded, TaskCreated]:
+    """How the journal of the task will begin."""
     if request.key is not None and not KEY.fullmatch(request.key):
         raise Validation(
             f"'{request.key}' is no task key", what_to_do="use 1 to 128 letters, digits, '.', '_', '-'; not t_… or mt_…"
         )
+    created, at = _created(request, task, kit), kit.clock.now()
+    event = Recorded(task=task, seq=Seq(1), at=at, generation=1, actor=request.actor, step=None, body=created)
+    return event, created
+
+
+def _created(request: Request, task: TaskId, kit: Kit) -> TaskCreated:
     plan = request.plan
-    at = kit.clock.now()
-    task = id or TaskId(kit.entropy.new_id("t"))
-    inputs = kit.codec.seal(request.inputs)
     title = request.title or plan.title or plan.name
     if request.title is None and "${" in title:
         title = render(compile_value(title), _Inputs(request.inputs, {"id": task, "plan": plan.name}))
-    created = TaskCreated(
+    return TaskCreated(
         plan=plan,
         plan_digest=request.digest,
         trusted=request.trusted,
         key=request.key,
         title=title,
-        inputs=inputs,
+        inputs=kit.codec.seal(request.inputs),
         labels=dict(request.labels or {}),
         priority=request.priority,
         workspace=request.workspace,
         pause_after=request.pause_after,
+        pause_timeout_ms=request.pause_timeout_ms,
         parent=request.parent,
     )
-    new = NewTask(
-        id=task,
+
+
+def _new_task(request: Request, event: Recorded, created: TaskCreated, first: StepCommit | None) -> NewTask:
+    plan = request.plan
+    return NewTask(
+        id=event.task,
         owner=request.owner,
         plan_name=plan.name,
         plan_digest=request.digest,
-        inputs_digest=inputs.digest,
+        inputs_digest=created.inputs.digest,
         key=request.key,
-        title=title,
+        title=created.title,
         priority=request.priority,
         steps=len(plan.steps) + len(plan.finally_steps),
-        at=at,
-        actor=request.actor,
-        created=Draft(body=created),
+        at=event.at,
+        actor=event.actor,
+        created=Draft(created),
+        first=first,
     )
-    return new, created
 
 
 def with_defaults(plan: PlanSpec, inputs: JsonObject) -> JsonObject:

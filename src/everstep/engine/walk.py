@@ -13,13 +13,13 @@ from typing import Any
 
 from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, Millis, StepPath
+from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at, finally_until
 from everstep.engine.child import cancel_children, child_ends, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
-from everstep.engine.invoke import Surroundings, invoke
+from everstep.engine.invoke import invoke
 from everstep.engine.kit import Kit
 from everstep.engine.recover import judge, lost_calls
 from everstep.ports.clock import Timer
@@ -41,7 +41,7 @@ class Walk:
         self._held = held
         self._first = intents
         self._kit = kit
-        self._calls: dict[StepPath, asyncio.Task[Outcome]] = {}
+        self._calls: dict[StepPath, asyncio.Task[None]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
         self._looked_at = Instant(0)
@@ -149,19 +149,23 @@ class Walk:
 
     def _start(self, intents: Sequence[Intent]) -> None:
         for intent in intents:
-            call = self._kit.loop.create_task(invoke(intent, self._surroundings(intent), self._kit))
-            self._calls[intent.step] = call
-            call.add_done_callback(partial(self._on_end, intent.step))
+            self._calls[intent.step] = self._kit.loop.create_task(self._call(intent))
 
-    def _on_end(self, path: StepPath, call: asyncio.Task[Outcome]) -> None:
-        if self._calls.get(path) is not call:
-            return
-        del self._calls[path]
-        outcome = _CUT_OFF if call.cancelled() else call.result()
-        if type(outcome) is Spawns:
-            self._spawning = True
-        self._ended.append((path, outcome))
-        self._wake()
+    async def _call(self, intent: Intent) -> None:
+        """One call. It reports its own end: a callback would cost another turn of the loop."""
+        try:
+            outcome = await invoke(intent, self._held.state, self._kit)
+        except asyncio.CancelledError:
+            self._on_end(intent.step, _CUT_OFF)
+            raise
+        self._on_end(intent.step, outcome)
+
+    def _on_end(self, path: StepPath, outcome: Outcome) -> None:
+        if self._calls.pop(path, None) is not None:  # else it was given up, and its end is on record
+            if type(outcome) is Spawns:
+                self._spawning = True
+            self._ended.append((path, outcome))
+            self._wake()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -179,7 +183,7 @@ class Walk:
         await self._end_calls([path for path in self._calls if path not in in_time])
         for call in [self._calls[path] for path in in_time if path in self._calls]:
             timer = self._kit.clock.call_later((until - now) / 1000, self.tell)
-            call.add_done_callback(lambda _, timer=timer: timer.cancel())  # type: ignore[misc]
+            call.add_done_callback(partial(_drop, timer))
 
     async def _end_calls(self, paths: Sequence[StepPath]) -> None:
         """Cancel these calls; what does not end within the grace time is given up as unknown."""
@@ -192,7 +196,7 @@ class Walk:
             self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
             self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
 
-    async def _grace(self, calls: Sequence[asyncio.Task[Outcome]]) -> None:
+    async def _grace(self, calls: Sequence[asyncio.Task[None]]) -> None:
         """Wait until these calls have ended, or the grace time is up by the engine's clock."""
         up = asyncio.Event()
         timer = self._kit.clock.call_later(self._kit.limits.cancel_grace_s, up.set)
@@ -204,14 +208,6 @@ class Walk:
         timer.cancel()
         over.cancel()
 
-    def _surroundings(self, intent: Intent) -> Surroundings:
-        state, kit = self._held.state, self._kit
-        spec = spec_of(state, intent.step)
-        tool = kit.catalog.get(intent.tool).spec
-        timeout = spec.timeout_ms or state.plan.defaults.timeout_ms or tool.timeout_ms or kit.limits.step_timeout_ms
-        return Surroundings(
-            owner=state.owner,
-            workspace=state.workspace,
-            answer=state.steps[intent.step].answer,
-            timeout_ms=Millis(timeout),
-        )
+
+def _drop(timer: Timer, _call: object) -> None:
+    timer.cancel()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from everstep.domain.commands import Reply
 from everstep.domain.errors import NotFound, Validation
 from everstep.domain.events import Who
-from everstep.domain.ids import Digest, PauseId, Seq, TaskId
+from everstep.domain.ids import Digest, Millis, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem
 from everstep.domain.record import record
@@ -38,6 +38,7 @@ class Wish:
     labels: Mapping[str, str] | None = None
     priority: int = 1
     pause_after: str | None = None
+    pause_timeout_ms: Millis | None = None
 
 
 class Desk(Rework):
@@ -93,6 +94,7 @@ class Desk(Rework):
                 labels=wish.labels,
                 priority=wish.priority,
                 pause_after=wish.pause_after,
+                pause_timeout_ms=wish.pause_timeout_ms,
             ),
             self._kit,
             self._runtime.loop,
@@ -110,6 +112,8 @@ class Desk(Rework):
         accept_inputs(wish.plan, wish.inputs, self._kit)
         if wish.pause_after is not None and all(wish.pause_after != step.id for step in wish.plan.steps):
             raise Validation(f"the plan has no step '{wish.pause_after}'")
+        if wish.pause_timeout_ms is not None and not 0 < wish.pause_timeout_ms <= PAUSE_TIMEOUT_MAX_MS:
+            raise Validation("'pause_timeout' must be more than 0 and at most 365 days")
         if not 0 <= wish.priority <= PRIORITY_MAX:
             raise Validation(f"priority {wish.priority} is not within 0 and {PRIORITY_MAX}")
 
@@ -223,3 +227,4 @@ class Desk(Rework):
 
 
 PRIORITY_MAX = 3
+PAUSE_TIMEOUT_MAX_MS = 365 * 86_400_000

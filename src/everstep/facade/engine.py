@@ -8,16 +8,17 @@ from typing import Self
 from everstep.authoring.plan import Plan
 from everstep.bootstrap import Parts, build, open_local_door
 from everstep.domain.commands import Reply
-from everstep.domain.errors import EngineClosed
+from everstep.domain.errors import EngineClosed, Validation
 from everstep.domain.events import Actor, ActorKind, Who
-from everstep.domain.ids import PauseId
+from everstep.domain.ids import Millis, PauseId
 from everstep.domain.pauses import PauseType
+from everstep.domain.quantities import parse_duration
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.desk import Desk, Wish
 from everstep.facade.task import Task
-from everstep.facade.views import Event, Pause, Result
+from everstep.facade.views import Event, Pause, Result, named
 from everstep.ports.store import PauseFilter, TaskFilter
 from everstep.settings import Settings, load_settings
 
@@ -112,6 +113,7 @@ class Engine:
         title: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 1,
+        pause_timeout: str | None = None,
     ) -> Task:
         """Always a new task, durable on return; the same key, plan and inputs give the same task."""
         loaded = as_plan(plan)
@@ -125,6 +127,7 @@ class Engine:
             title=title,
             labels=labels,
             priority=priority,
+            pause_timeout_ms=duration(pause_timeout),
         )
         return self._task(await self.desk.submit(wish, self._who))
 
@@ -175,11 +178,19 @@ class Engine:
         kept = await self.desk.inbox(PauseFilter(owner=self._who.owner, task=of))
         return [Pause(one.task, one.pause, self._answer) for one in kept]
 
-    async def _answer(self, pause: str, reply: Reply) -> None:
-        await self.desk.answer(PauseId(pause), self._who, reply)
+    async def _answer(self, pause: str, reply: Reply, by: str | None) -> None:
+        await self.desk.answer(PauseId(pause), named(self._who, by), reply)
 
     def _task(self, state: TaskState) -> Task:
         return Task(self.desk, self._who, state)
+
+
+def duration(text: str | None) -> Millis | None:
+    """A length of time as it is written; raises Validation."""
+    length = None if text is None else parse_duration(text)
+    if text is not None and length is None:
+        raise Validation(f"'{text}' is not a duration, write 500ms, 30s, 1h30m")
+    return length
 
 
 def as_plan(plan: Plan | str | Path) -> Plan:

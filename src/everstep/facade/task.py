@@ -12,7 +12,7 @@ from everstep.domain.states import TaskStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
 from everstep.facade.rework_task import ReworkedTask
-from everstep.facade.views import Event, Pause, Result, event_of
+from everstep.facade.views import Event, Pause, Result, event_of, named
 from everstep.ports.store import Journaled
 from everstep.wire.event import decode
 from everstep.wire.failure import error_json
@@ -127,8 +127,8 @@ class Task(ReworkedTask):
         self._state = await self._desk.cancel(self._state.id, self._who, note)
         return self
 
-    async def _answer(self, pause: str, reply: Reply) -> None:
-        self._state = await self._desk.answer(PauseId(pause), self._who, reply)
+    async def _answer(self, pause: str, reply: Reply, by: str | None) -> None:
+        self._state = await self._desk.answer(PauseId(pause), named(self._who, by), reply)
 
     async def _result(self) -> Result:
         state = self._state

@@ -1,11 +1,12 @@
 """What Python callers hold: an event, a result, a pause. Snapshots; nothing here changes by itself."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EverstepError
-from everstep.domain.events import Issue
-from everstep.domain.pauses import ANSWERS
+from everstep.domain.events import Issue, Who
 from everstep.domain.pauses import Pause as OpenPause
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
@@ -53,10 +54,21 @@ class Result:
         return self
 
 
-class Pause:
-    """An open question of a task, and every way to answer it."""
+Say: TypeAlias = Callable[[str, Reply, str | None], Awaitable[None]]
+"""Give an answer to a pause, in somebody's name."""
 
-    def __init__(self, task: str, pause: OpenPause, answer: Callable[[str, Reply], Awaitable[None]]) -> None:
+
+def named(who: Who, by: str | None) -> Who:
+    """The same caller, with the name of the person who really answers."""
+    return who if by is None else replace(who, actor=replace(who.actor, id=by))
+
+
+class Pause:
+    """An open question of a task, and every way to answer it; `by` names who answers, if not the engine's owner."""
+
+    def __init__(
+        self, task: str, pause: OpenPause, answer: Callable[[str, Reply, str | None], Awaitable[None]]
+    ) -> None:
         self._pause = pause
         self._answer = answer
         self.task = task
@@ -66,54 +78,74 @@ class Pause:
         self.title = pause.title
         self.why = pause.why
         self.guidance = pause.guidance
-        self.answers = ANSWERS[pause.type]
+        self.answers = pause.answers
+        self.call = pause.call
+        self.show = pause.show
+        self.may_answer = pause.may_answer
+        self.expires_at = pause.expires_at
 
-    async def happened(self, output: JsonValue = None, *, note: str | None = None) -> None:
+    async def approve(self, *, note: str | None = None, by: str | None = None) -> None:
+        """Allow exactly the call that this pause shows."""
+        await self._say(Reply(answer="approve", note=note, digest=self._digest), by)
+
+    async def edit(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
+        """Allow the call with these arguments changed."""
+        await self._say(Reply(answer="edit", arguments=arguments, note=note, digest=self._digest), by)
+
+    async def reject(self, note: str, *, by: str | None = None) -> None:
+        """Do not allow it; say why."""
+        await self._say(Reply(answer="reject", note=note, digest=self._digest), by)
+
+    async def happened(self, output: JsonValue = None, *, note: str | None = None, by: str | None = None) -> None:
         """The interrupted call did happen, with this result."""
-        await self._say(Reply(answer="happened", output=output, note=note))
+        await self._say(Reply(answer="happened", output=output, note=note), by)
 
-    async def not_happened(self, *, note: str | None = None) -> None:
+    async def not_happened(self, *, note: str | None = None, by: str | None = None) -> None:
         """It did not: call it again."""
-        await self._say(Reply(answer="not_happened", note=note))
+        await self._say(Reply(answer="not_happened", note=note), by)
 
-    async def retry(self, *, note: str | None = None) -> None:
+    async def retry(self, *, note: str | None = None, by: str | None = None) -> None:
         """Try the step again."""
-        await self._say(Reply(answer="retry", note=note))
+        await self._say(Reply(answer="retry", note=note), by)
 
-    async def retry_with(self, arguments: JsonObject, *, note: str | None = None) -> None:
+    async def retry_with(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
         """Try the step again with other arguments."""
-        await self._say(Reply(answer="retry_with", arguments=arguments, note=note))
+        await self._say(Reply(answer="retry_with", arguments=arguments, note=note), by)
 
-    async def supply_arguments(self, arguments: JsonObject, *, note: str | None = None) -> None:
+    async def supply_arguments(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
         """Give the arguments that are missing."""
-        await self._say(Reply(answer="supply_arguments", arguments=arguments, note=note))
+        await self._say(Reply(answer="supply_arguments", arguments=arguments, note=note), by)
 
-    async def supply_output(self, output: JsonValue, *, note: str | None = None) -> None:
+    async def supply_output(self, output: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
         """Give the step's result; no call is made."""
-        await self._say(Reply(answer="supply_output", output=output, note=note))
+        await self._say(Reply(answer="supply_output", output=output, note=note), by)
 
-    async def answer(self, value: JsonValue, *, note: str | None = None) -> None:
-        """Answer the question."""
-        await self._say(Reply(answer="answer", value=value, note=note))
+    async def answer(self, value: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
+        """Answer the question; of an approval: give the step's result, and no call is made."""
+        await self._say(Reply(answer="answer", value=value, note=note), by)
 
-    async def resume(self, *, note: str | None = None) -> None:
+    async def resume(self, *, note: str | None = None, by: str | None = None) -> None:
         """Go on."""
-        await self._say(Reply(answer="resume", note=note))
+        await self._say(Reply(answer="resume", note=note), by)
 
-    async def skip(self, *, note: str | None = None) -> None:
+    async def skip(self, *, note: str | None = None, by: str | None = None) -> None:
         """Leave this step out."""
-        await self._say(Reply(answer="skip", note=note))
+        await self._say(Reply(answer="skip", note=note), by)
 
-    async def fail(self, *, note: str | None = None) -> None:
+    async def fail(self, *, note: str | None = None, by: str | None = None) -> None:
         """Let the step fail."""
-        await self._say(Reply(answer="fail", note=note))
+        await self._say(Reply(answer="fail", note=note), by)
 
-    async def cancel(self, *, note: str | None = None) -> None:
+    async def cancel(self, *, note: str | None = None, by: str | None = None) -> None:
         """Cancel the task."""
-        await self._say(Reply(answer="cancel", note=note))
+        await self._say(Reply(answer="cancel", note=note), by)
 
-    async def _say(self, reply: Reply) -> None:
-        await self._answer(self.id, reply)
+    @property
+    def _digest(self) -> str | None:
+        return None if self.call is None else self.call.input.digest
+
+    async def _say(self, reply: Reply, by: str | None) -> None:
+        await self._answer(self.id, reply, by)
 
     def __repr__(self) -> str:
         return f"<Pause {self.id} {self.type} {self.step or self.task}>"

@@ -16,6 +16,9 @@ class Codec(Protocol):
     def seal(self, value: JsonValue, *, untrusted: bool = False) -> Sealed:
         """Check, measure and name a value; raises NotJson."""
 
+    def seal_copy(self, value: JsonValue, *, untrusted: bool = False) -> Sealed:
+        """The same, apart from `value`: whoever holds on to that changes nothing."""
+
     def fresh(self, sealed: Sealed) -> JsonValue:
         """A copy of the recorded value, so that nobody can change what was sealed."""
 

@@ -8,26 +8,27 @@ Rules every answer keeps (one conformance suite, `everstep.testing.conformance.s
 - Domain types only: no row, cursor, SQL text or driver type crosses this line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from everstep.domain.events import Recorded
-from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, WorkerId
+from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseStatus
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, Intent, Lease, NewTask, Proposal, StepCommit, Sweep, TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue
 
 
-@record
+@hot_record
 class Journaled:
     """One event as it went into the journal: the same bytes are row, digest input and frame body."""
 
     task: TaskId
     seq: Seq
     type: str
+    step: StepPath | None
     encoded: bytes
 
 
@@ -61,7 +62,7 @@ class Claimed:
     events: tuple[Journaled, ...]
 
 
-@record
+@hot_record
 class Committed:
     """Durable. `intents` are the granted proposals, `refused` the others."""
 
@@ -133,6 +134,8 @@ class KeptPause:
     pause: Pause
     status: PauseStatus
     opened_at: Instant
+    due_at: Instant | None = None
+    """When somebody has to look at it, if nobody answers."""
 
 
 @record
@@ -143,6 +146,8 @@ class PauseFilter:
     task: TaskId | None = None
     id: PauseId | None = None
     status: PauseStatus | None = PauseStatus.OPEN
+    timed: bool = False
+    """Only open ones that run out, the next one first."""
     limit: int = 500
 
 
@@ -207,6 +212,19 @@ class Info:
     details: JsonObject
 
 
+@record
+class Flaw:
+    """Something of the store that is not as it must be, and where."""
+
+    what: str
+    task: TaskId | None = None
+    seq: Seq | None = None
+
+    def __str__(self) -> str:
+        place = " ".join([*([self.task] if self.task else []), *([f"seq {self.seq}"] if self.seq else [])])
+        return f"{place}: {self.what}" if place else self.what
+
+
 Creation: TypeAlias = Created | KeyTaken | Stale
 Commit: TypeAlias = Committed | Stale
 
@@ -234,7 +252,7 @@ class Store(Protocol):
         """Tasks of this owner whose id or key is `name`, or whose id starts with it."""
 
     async def list_pauses(self, which: PauseFilter) -> Sequence[KeptPause]:
-        """Pauses, oldest first."""
+        """Pauses, oldest first; timed ones by when they are due."""
 
     # Leases
     async def claim_tasks(self, claim: Claim) -> Sequence[Claimed]:
@@ -253,8 +271,8 @@ class Store(Protocol):
         """This worker's tasks whose `due_at` has come."""
 
     # Commits
-    async def commit_steps(self, commits: Sequence[StepCommit]) -> Sequence[Commit]:
-        """Outcomes, next intents and tasks that steps make, guarded by (epoch, worker, last_seq)."""
+    def commit_steps(self, commits: Sequence[StepCommit]) -> Awaitable[Sequence[Commit]]:
+        """Outcomes, next intents, tasks that steps make, guarded by (epoch, worker, last_seq). No coroutine per lap."""
 
     async def commit_commands(self, commands: Sequence[Command]) -> Sequence[Commit]:
         """Commands and answers, guarded by (status, generation, open pause)."""
@@ -270,11 +288,11 @@ class Store(Protocol):
         """Payloads by content; raises NotFound."""
 
     # Keeping
-    async def info(self) -> Info:
-        """Figures for health and doctor."""
+    async def info(self, *, whole: bool = False) -> Info:
+        """Figures for health and doctor; `whole`: also those that take a look at every task."""
 
-    async def check(self) -> Sequence[str]:
-        """Integrity of the file and of every journal (dense, fold = row); one line per problem."""
+    async def check(self) -> Sequence[Flaw]:
+        """Integrity of the file and of every journal (dense, linked, fold = row)."""
 
     async def backup(self, target: Path) -> None:
         """A verified copy, consistent as of one moment."""

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Instant, Millis, StepPath, TaskId
 from everstep.domain.plan import Effect, PlanSpec
-from everstep.domain.record import record
+from everstep.domain.record import hot_record, record
 from everstep.domain.values import JsonObject, JsonValue
 
 Isolation: TypeAlias = Literal["inline", "thread"]
@@ -34,9 +34,11 @@ class ToolSpec:
     trusted_output: bool = False
     probeable: bool = False
     undoable: bool = False
+    approve: bool = False
+    """Ask before every call; a plan may only add."""
 
 
-@record
+@hot_record
 class Call:
     """One call, as an adapter sees it: resolved arguments, the effect in force, the key."""
 
@@ -254,6 +256,8 @@ class Impossible(ToolError):
 class NeedsInput(ToolError):
     """Ask someone, then call again with `ctx.answer`."""
 
-    def __init__(self, question: str, schema: JsonObject | None = None) -> None:
+    def __init__(self, question: str, schema: JsonObject | None = None, *, by: str = "anyone") -> None:
         super().__init__(question)
         self.schema = schema
+        self.by = by
+        """Who may answer: `human`, `llm` (or a human), `anyone`."""

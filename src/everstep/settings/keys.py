@@ -174,6 +174,14 @@ KEYS: Final = (
         "how long one attempt may take, unless tool or plan says otherwise",
         within=(1, _DAY),
     ),
+    _key(
+        "engine.pause_timeout",
+        DURATION,
+        "24h",
+        "how long a task stays paused by a person, unless the task says otherwise",
+        within=(1, 365 * _DAY),
+    ),
+    _key("engine.on_pause_timeout", _one_of("cancel", "resume"), "cancel", "what follows when it was paused too long"),
     _key("limits.items", COUNT, 10_000, "items of one `for_each`", within=(1, 100_000)),
     _key(
         "limits.live_tasks",
@@ -188,6 +196,8 @@ KEYS: Final = (
     _key(
         "retry.delay", DURATION, "1s", "before the first retry, doubling; not more than `max_delay`", within=(1, _HOUR)
     ),
+    _key("audit.key", TEXT, "", "a secret that seals the audit chain; empty: it shows stray edits only"),
+    _key("policy.llm_approvals", WORDS, [], "tools whose calls an LLM may approve, where a trusted plan says so"),
     _key("retry.max_delay", DURATION, "30s", "between two retries, at most", within=(1, _DAY)),
 )
 BY_NAME: Final[Mapping[str, Key]] = {key.name: key for key in KEYS}

@@ -29,6 +29,8 @@ class EngineSettings:
     max_recoveries: int
     shutdown_grace_ms: Millis
     step_timeout_ms: Millis
+    pause_timeout_ms: Millis
+    on_pause_timeout: str
 
 
 @record
@@ -75,6 +77,8 @@ class Settings:
     log_level: str
     engine: EngineSettings
     limits: LimitSettings
+    llm_approvals: tuple[str, ...]
+    audit_key: str
     retry: RetrySettings
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
@@ -149,6 +153,8 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
             artifact_bytes=merged.number("limits.artifact"),
         ),
         retry=_retry(merged),
+        llm_approvals=merged.words("policy.llm_approvals"),
+        audit_key=merged.text("audit.key"),
         runtime=runtime,
         said=said,
     )
@@ -170,6 +176,8 @@ def _engine(merged: "_Merged") -> EngineSettings:
         max_recoveries=merged.number("engine.max_recoveries"),
         shutdown_grace_ms=Millis(merged.number("engine.shutdown_grace")),
         step_timeout_ms=Millis(merged.number("engine.step_timeout")),
+        pause_timeout_ms=Millis(merged.number("engine.pause_timeout")),
+        on_pause_timeout=merged.text("engine.on_pause_timeout"),
     )
     if settings.stale_after_ms <= 2 * settings.heartbeat_ms:
         nearer = merged.louder("engine.stale_after", "engine.heartbeat")

@@ -14,9 +14,9 @@ from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.desk import Desk, Wish
-from everstep.facade.engine import as_plan
+from everstep.facade.engine import as_plan, duration
 from everstep.facade.task import Task
-from everstep.facade.views import Pause
+from everstep.facade.views import Pause, named
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.sink import Listener
 from everstep.ports.store import PauseFilter
@@ -158,10 +158,24 @@ class TestEngine:
         """On whose behalf tests act."""
         return self._who
 
-    async def start(self, plan: Plan | str | Path, inputs: JsonObject | None = None, *, key: str | None = None) -> Task:
+    async def start(
+        self,
+        plan: Plan | str | Path,
+        inputs: JsonObject | None = None,
+        *,
+        key: str | None = None,
+        pause_timeout: str | None = None,
+    ) -> Task:
         """A new task."""
         loaded = as_plan(plan)
-        wish = Wish(plan=loaded.spec, digest=loaded.digest, inputs=inputs or {}, trusted=loaded.trusted, key=key)
+        wish = Wish(
+            plan=loaded.spec,
+            digest=loaded.digest,
+            inputs=inputs or {},
+            trusted=loaded.trusted,
+            key=key,
+            pause_timeout_ms=duration(pause_timeout),
+        )
         return Task(self.desk, self._who, await self.desk.submit(wish, self._who))
 
     async def get(self, task: str) -> Task:
@@ -174,5 +188,5 @@ class TestEngine:
         kept = self.store.pauses(PauseFilter(owner=self._who.owner))
         return Inbox([Pause(one.task, one.pause, self._answer) for one in kept])
 
-    async def _answer(self, pause: str, reply: Reply) -> None:
-        await self.desk.answer(PauseId(pause), self._who, reply)
+    async def _answer(self, pause: str, reply: Reply, by: str | None) -> None:
+        await self.desk.answer(PauseId(pause), named(self._who, by), reply)

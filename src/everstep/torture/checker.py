@@ -1,6 +1,6 @@
 """The history checker: judges what a trial left behind, from four records that no engine can embellish.
 
-Standard library only, and of ours only its own five files: a mistake shared with the engine would never be found.
+Standard library only, and of ours only its own files: a mistake shared with the engine would never be found.
 
     python -m everstep.torture.checker STORE [--effects F] [--client F] [--streams F] [--json]
 """
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from everstep.torture.approvals import check_approvals
 from everstep.torture.effects import check_bounds, check_effect_rule, check_effects
-from everstep.torture.fold import State, compare, fold
+from everstep.torture.fold import compare, fold
 from everstep.torture.history import (
     Frame,
     Journal,
@@ -33,6 +34,7 @@ from everstep.torture.history import (
 )
 from everstep.torture.moves import TERMINAL
 from everstep.torture.rework import check_children, check_compensations
+from everstep.torture.state import State
 
 PROOF: Final = {
     "start": ("task.created",),
@@ -72,6 +74,7 @@ def judge(journal: Journal, logs: Logs, bounds: Bounds) -> Iterator[Violation]:
         yield from state.problems
         yield from check_effect_rule(state)
         yield from check_bounds(state, bounds.retries)
+        yield from check_approvals(state)
         if bounds.healed:
             yield from _finished(state)
     yield from _shared_keys(states)

@@ -25,6 +25,8 @@ from everstep.torture.world import Appender, EffectLog, trial_tools
 KEY: Final = "trial"
 SETTINGS: Final[dict[str, Any]] = {"engine": {"max_recoveries": 1000, "heartbeat": "100ms"}}
 """Kills come faster than progress here, which is not the task's fault."""
+AGAIN: Final = frozenset({"not_happened", "retry"})
+"""Answers that let a call be made once more."""
 ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -80,7 +82,7 @@ async def carry(folder: Path, disturb: Disturb) -> None:
 
     log = EffectLog(folder / "effects.jsonl", intent_seen)
     client = Client(folder)
-    async with Engine(store, tools=trial_tools(log, workload.call_s), config=SETTINGS) as engine:
+    async with Engine(store, tools=trial_tools(log, workload), config=SETTINGS) as engine:
         client.say("invoke", "start", key=KEY)
         task = await engine.start(folder / PLAN, workload.inputs, key=KEY)
         client.say("ok", "start", key=KEY, task=task.id)
@@ -103,11 +105,24 @@ class Asker:
         self._log = log
 
     async def answer(self, pause: Pause) -> None:
-        made = self._log.find(pause.task, str(pause.step))
-        word = "not_happened" if made is None else "happened"
+        match pause.type:
+            case "uncertainOutcome":
+                made = self._log.find(pause.task, str(pause.step))
+                if made is None:
+                    await self._say(pause, "not_happened", pause.not_happened())
+                else:
+                    await self._say(pause, "happened", pause.happened(made.output))
+            case "toolError":
+                await self._say(pause, "retry", pause.retry())
+            case "approvalRequired" if pause.expires_at is None:
+                await self._say(pause, "approve", pause.approve())
+            case _:
+                pass
+
+    async def _say(self, pause: Pause, word: str, saying: Awaitable[None]) -> None:
         said = {"task": pause.task, "pause": pause.id, "answer": word}
         self._client.say("invoke", "answer", **said)
-        await (pause.not_happened() if made is None else pause.happened(made.output))
+        await saying
         self._client.say("ok", "answer", **said)
 
 
@@ -116,8 +131,7 @@ async def follow(engine: Engine, asker: Asker, news: asyncio.Event) -> Result:
     while True:
         news.clear()
         for pause in await engine.inbox(asker.task.id):
-            if pause.type == "uncertainOutcome":
-                await asker.answer(pause)
+            await asker.answer(pause)
         if (await asker.task.refresh()).status in ENDED:
             return await asker.task.result()
         await news.wait()
@@ -160,7 +174,7 @@ async def account(engine: Engine, result: Result, folder: Path) -> None:
         "outputs": result.outputs,
         "recorded": Counter(event.step for event in events if event.type == "step.completed"),
         "asked": Counter(event.step for event in events if event.type == "pause.opened"),
-        "decisions": Counter(event.step for event in events if event.data.get("answer") == "not_happened"),
+        "decisions": Counter(event.step for event in events if event.data.get("answer") in AGAIN),
     }
     draft = folder / "result.tmp"
     draft.write_text(json.dumps(said), encoding="utf-8")

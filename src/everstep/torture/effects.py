@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from everstep.torture.fold import Attempt, State, Step, base
 from everstep.torture.history import Effect, Event, Violation
+from everstep.torture.state import Attempt, State, Step, base
 
 FINAL_ENDS: Final = frozenset({"attempt.failed", "attempt.timed_out", "attempt.killed"})
 """Ends after which only a retry calls again; an abandoned attempt uses up none."""

@@ -5,87 +5,12 @@ not a flood.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from everstep.torture.history import Event, Row, Violation
+from everstep.torture.history import Event, Row, millis
 from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, STEP_MOVES, TASK_MOVES, TERMINAL
 from everstep.torture.rework import revised, superseded
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One intent, and the event that closed it."""
-
-    number: int
-    begun: Event
-    epoch: int
-    worker: str | None
-    effect: str
-    key: str
-    end: Event | None = None
-    waiting: bool = False
-    """A durable wait: nothing is in flight."""
-
-
-@dataclass(slots=True)
-class Step:
-    """One step path; `outcome` is the event of its standing outcome."""
-
-    path: str
-    status: str = "pending"
-    attempts: list[Attempt] = field(default_factory=list)
-    open: Attempt | None = None
-    outcome: Event | None = None
-
-
-@dataclass(slots=True)
-class Pause:
-    """A question of the task."""
-
-    id: str
-    step: str | None
-    type: str
-    producer: str | None
-    status: str = "open"
-
-
-@dataclass(slots=True)
-class State:
-    """A task as its journal tells it, and what was wrong in the telling."""
-
-    task: str
-    events: Sequence[Event]
-    max_recoveries: int
-    status: str = ""
-    generation: int = 1
-    epoch: int = 0
-    worker: str | None = None
-    recoverer: str | None = None
-    """Who recovered it last, until somebody claims it: it may close what it gives up."""
-    recoveries: int = 0
-    started_at: int | None = None
-    ended_at: int | None = None
-    outcome: str | None = None
-    plan: Mapping[str, Any] = field(default_factory=dict)
-    finals: frozenset[str] = frozenset()
-    steps: dict[str, Step] = field(default_factory=dict)
-    pauses: dict[str, Pause] = field(default_factory=dict)
-    still: list[tuple[int, int | None]] = field(default_factory=list)
-    problems: list[Violation] = field(default_factory=list)
-
-    def blame(self, check: str, seq: int, what: str) -> None:
-        self.problems.append(Violation(check, self.task, seq, what))
-
-    @property
-    def done(self) -> int:
-        """Ended steps of the plan; sub-steps are not counted."""
-        return sum(step.status in ENDED for step in self.steps.values() if base(step.path) == step.path)
-
-
-def base(path: str) -> str:
-    """The step of the plan that a path belongs to."""
-    return path.partition("[")[0]
+from everstep.torture.state import Attempt, Grant, Pause, State, Step, base
 
 
 def fold(task: str, events: Sequence[Event], max_recoveries: int) -> State:
@@ -135,7 +60,9 @@ def _check_writer(state: State, event: Event) -> None:
     writer = event.actor.get("id")
     by_engine = event.actor.get("kind") == "system" and event.actor.get("via") == "engine"
     giving_up = event.type == "attempt.abandoned" and writer == state.recoverer
-    if by_engine and event.type.startswith(("step.", "attempt.")) and writer != state.worker and not giving_up:
+    ran_out = event.type in {"step.failed", "step.skipped"} and (writer, base(event.step or "")) == state.expirer
+    follows = giving_up or ran_out
+    if by_engine and event.type.startswith(("step.", "attempt.")) and writer != state.worker and not follows:
         state.blame("C4", event.seq, f"{event.type} by {writer}, but {state.worker} holds epoch {state.epoch}")
 
 
@@ -348,7 +275,14 @@ def _step_ended(state: State, event: Event) -> None:
 def _pause_opened(state: State, event: Event) -> None:
     said = event.data.get("pause") or event.data
     reason = said.get("reason") or {}
-    pause = Pause(said["id"], event.step, reason.get("type", ""), reason.get("producingStep"))
+    pause = Pause(
+        said["id"],
+        event.step,
+        reason.get("type", ""),
+        reason.get("producingStep"),
+        call=said.get("call"),
+        expires_at=millis(said.get("expires_at")),
+    )
     state.pauses[pause.id] = pause
     if event.step is not None:
         _move_step(state, event, _step(state, event), "paused")
@@ -360,7 +294,11 @@ def _pause_closed(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"{event.type} of pause {event.data.get('pause')}, which is not open")
         return
     pause.status = event.type.partition(".")[2]
-    answer = event.data.get("answer")
+    answer = event.data.get("answer") or event.data.get("action")
+    if event.type == "pause.expired":
+        state.expirer = (event.actor.get("id"), base(pause.step or ""))
+    if pause.call is not None and answer in {"approve", "edit"}:
+        _grant(state, event, pause, pause.call)
     if pause.producer is not None and answer in {"run_producer", "supply_output"}:
         producer = state.steps.setdefault(pause.producer, Step(pause.producer))
         if producer.status in {"failed", "skipped"}:
@@ -368,6 +306,21 @@ def _pause_closed(state: State, event: Event) -> None:
         answer = "retry"
     if pause.step is not None and (answer in AGAIN or pause.status == "withdrawn"):
         _move_step(state, event, state.steps[pause.step], "running")
+
+
+def _grant(state: State, event: Event, pause: Pause, call: Mapping[str, Any]) -> None:
+    shown = call.get("input") or {}
+    by_time = event.type == "pause.expired"
+    state.grants[pause.id] = Grant(
+        given=event,
+        step=str(pause.step),
+        tool=call.get("tool", ""),
+        version=call.get("tool_version", ""),
+        digest=event.data.get("digest") or shown.get("digest") or shown.get("artifact"),
+        of_items=bool(call.get("of_items")),
+        shown=shown.get("value"),
+        expires_at=None if by_time else pause.expires_at,
+    )
 
 
 _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {

@@ -162,13 +162,14 @@ def _event(journal: Journal, place: int, task: str, columns: tuple[Any, ...]) ->
     seq, at, kind, step, body = columns
     said = json.loads(body)
     copies = {"task": task, "seq": seq, "type": kind, "step": step, "at": at}
-    told = {**{name: said.get(name) for name in copies}, "at": _millis(said.get("at"))}
+    told = {**{name: said.get(name) for name in copies}, "at": millis(said.get("at"))}
     if wrong := [f"{name} {copies[name]!r} is not {told[name]!r}" for name in copies if copies[name] != told[name]]:
         journal.problems.append(Violation("C5", task, seq, f"columns differ from the event: {', '.join(wrong)}"))
     return Event(place, task, seq, at, kind, step, said.get("actor") or {}, said.get("data") or {})
 
 
-def _millis(at: object) -> int | None:
+def millis(at: object) -> int | None:
+    """An instant of the journal."""
     if not isinstance(at, str):
         return None
     return round(datetime.fromisoformat(at).timestamp() * 1000)

@@ -22,6 +22,13 @@ AFTER_A_CRASH: Final = (
     "command.decide.after", "command.commit.before", "command.commit.after",
 )  # fmt: skip
 """Passed when a `once` call was interrupted: recovery, and the answer to its question."""
+AROUND_AN_APPROVAL: Final = (
+    "command.decide.after", "command.commit.before", "command.commit.after", "intent.commit.before",
+    "intent.commit.after:2",
+)  # fmt: skip
+"""Passed when a gated call is asked about, allowed and made."""
+IN_SILENCE: Final = ("timer.expire.before", "timer.expire.after")
+"""Passed when nobody answers in time."""
 IN_A_LONG_CALL: Final = ("renew.commit.before", "renew.commit.after")
 """Passed when a call outlives a heartbeat."""
 INSIDE_RECOVERY: Final = ("sweep.commit.before", "sweep.commit.after", "recover.probe.before", "scan.page.after")
@@ -46,6 +53,10 @@ def strikes(seed: int = 0) -> dict[str, tuple[Workload, Plot]]:
     trials = {point: (Workload(steps=4, seed=seed), _plot(point)) for point in FIRST_LIFE}
     trials |= {point: (once, _plot(IN_A_CALL, point)) for point in AFTER_A_CRASH}
     trials |= {point: (Workload(steps=2, call_s=0.5, seed=seed), _plot(point)) for point in IN_A_LONG_CALL}
+    gated = Workload(steps=4, once_share=0.5, approvals=0.5, seed=seed)
+    trials |= {f"approval {point}": (gated, _plot(point)) for point in AROUND_AN_APPROVAL}
+    silent = Workload(steps=2, once_share=0.0, approvals=1.0, silent=True, seed=seed)
+    trials |= {point: (silent, _plot(point)) for point in IN_SILENCE}
     trials["inside recovery"] = (once, _plot(IN_A_CALL, *INSIDE_RECOVERY))
     return trials
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from everstep import Engine, Misconfigured, Pause, Task, tool
 from everstep.errors import Conflict
 from everstep.torture.child import SETTINGS, Client, Reader
+from everstep.torture.workload import Workload
 from everstep.torture.world import EffectLog, trial_tools
 
 CALL_S: Final = 0.01
@@ -114,7 +115,7 @@ async def carry(folder: Path) -> None:
         return {}
 
     log = EffectLog(folder / "effects.jsonl", intent_seen)
-    async with Engine(store, tools=[*trial_tools(log, CALL_S), flaky], config=SETTINGS) as engine:
+    async with Engine(store, tools=[*trial_tools(log, Workload(call_s=CALL_S)), flaky], config=SETTINGS) as engine:
         await Story(folder, engine, log).tell()
         said = [{"id": task.id, "status": task.status, "outputs": task.outputs} for task in await engine.list(limit=50)]
     (folder / "result.json").write_text(json.dumps(said), encoding="utf-8")

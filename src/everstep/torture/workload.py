@@ -10,6 +10,8 @@ from everstep.torture.ledger import Expected
 
 HARMLESS: Final = ("pure", "idempotent", "verifiable")
 """Effects that a crash may repeat without asking, in turn."""
+SILENT: Final = frozenset({"pure", "idempotent"})
+"""Effects that silence may approve."""
 MODULUS: Final = 2**31 - 1
 WORKLOAD: Final = "workload.json"
 PLAN: Final = "trial.plan.json"
@@ -26,6 +28,12 @@ class Workload:
     """How long a call lasts after its effect, so that a kill can land there."""
     pauses: int = 0
     """How often somebody asks for a pause meanwhile."""
+    approvals: float = 0.0
+    """Which share of the steps waits for approval."""
+    silent: bool = False
+    """Nobody approves what may be approved by silence."""
+    fails: bool = False
+    """The first call of a gated `once` step fails after it has acted; somebody orders a retry."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -43,12 +51,27 @@ class Workload:
         return {f"s{n}": "once" if n in once else HARMLESS[n % len(HARMLESS)] for n in range(self.steps)}
 
     @property
+    def gated(self) -> tuple[str, ...]:
+        """Steps that wait for approval: spread over the plan."""
+        wanted = round(self.steps * self.approvals)
+        return tuple(f"s{n * self.steps // wanted}" for n in range(wanted))
+
+    def _question(self, effect: str) -> dict[str, Any]:
+        if self.silent and effect in SILENT:
+            return {"title": "Go on?", "within": "100ms", "on_timeout": "approve"}
+        return {"title": "Go on?"}
+
+    @property
     def plan(self) -> dict[str, Any]:
         """The plan as JSON."""
         steps = []
         value = "${inputs.start}"
         for name, effect in self.effects.items():
-            steps.append({"id": name, "tool": f"trial.{effect}", "with": {"value": value}})
+            step: dict[str, Any] = {"id": name, "tool": f"trial.{effect}", "with": {"value": value}}
+            if name in self.gated:
+                step["approve"] = self._question(effect)
+                step["on_error"] = "pause"
+            steps.append(step)
             value = f"${{{name}.value}}"
         return {"name": "trial", "inputs": {"start": "integer"}, "steps": steps, "outputs": {"value": value}}
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from everstep import Ctx, tool
+from everstep import Ctx, ToolError, tool
 from everstep.ports.tool import Call
 from everstep.torture.history import Effect, read_effects
-from everstep.torture.workload import after
+from everstep.torture.workload import Workload, after
 
 
 class Appender:
@@ -64,13 +64,13 @@ class EffectLog:
         return "not_done" if made is None else ("done", made.output)
 
 
-def trial_tools(log: EffectLog, call_s: float) -> Sequence[Callable[..., Any]]:
+def trial_tools(log: EffectLog, workload: Workload) -> Sequence[Callable[..., Any]]:
     """One tool per effect; they differ in nothing but what they promise."""
 
     async def work(value: int, ctx: Ctx) -> dict[str, int]:
         output = {"value": after(value)}
         log.write("start", ctx, output)
-        await asyncio.sleep(call_s)
+        await asyncio.sleep(workload.call_s)
         log.write("end", ctx, output)
         return output
 
@@ -88,6 +88,9 @@ def trial_tools(log: EffectLog, call_s: float) -> Sequence[Callable[..., Any]]:
 
     @tool("trial.once")
     async def once(value: int, *, ctx: Ctx) -> dict[str, int]:
-        return await work(value, ctx)
+        output = await work(value, ctx)
+        if workload.fails and ctx.attempt == 1 and ctx.step_id in workload.gated:
+            raise ToolError("it acted, and then something broke", effect_state="made")
+        return output
 
     return (pure, idempotent, verifiable, once)

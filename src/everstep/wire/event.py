@@ -30,11 +30,20 @@ EVENT_BYTES_MAX: Final = 64 * 1024
 PLAN_BYTES_MAX: Final = 24 * 1024
 """A longer plan is kept as an artifact, so that its event stays within bounds beside inputs of any size."""
 _PLANS_KEPT: Final = 256
+_ACTORS_KEPT: Final = 256
+"""Nearly all events are this engine's own."""
 
 Fetch: TypeAlias = Callable[[Digest], bytes]
 """Where a plan that is kept as an artifact comes from."""
 Named = TypeVar(
-    "Named", e.TaskPausing, e.TaskResumed, e.TaskCancelling, e.AttemptProbed, e.StepSkipped, e.PauseWithdrawn
+    "Named",
+    e.TaskPausing,
+    e.TaskResumed,
+    e.TaskCancelling,
+    e.AttemptProbed,
+    e.StepSkipped,
+    e.PauseExpired,
+    e.PauseWithdrawn,
 )
 """Records whose fields are spelled as they are named."""
 
@@ -60,13 +69,14 @@ class Event(Struct):
     type: str
     step: StepPath | None
     generation: int
-    actor: Actor
+    actor: Any  # an Actor that is spelled already
     data: Any  # one of many shapes; `_spell` says which
 
 
 class Envelope(Event):
     """An event whose data has not been looked at."""
 
+    actor: Actor
     data: Raw
 
 
@@ -86,7 +96,7 @@ class Pen:
         self._at = to_text(at)
         self._instant = at
         self._generation = generation
-        self._actor = Actor(actor.kind, actor.id, actor.via)
+        self._actor = _spell_actor(actor.kind, actor.id, actor.via)
 
     def write(self, seq: Seq, draft: e.Draft) -> bytes:
         """The one spelling of an event; raises LimitExceeded."""
@@ -106,6 +116,7 @@ class Pen:
             proposal.idempotency_key,
             payload.write(proposal.input),
             proposal.coerced,
+            proposal.approval,
         )
         return self._seal(seq, e.AttemptStarted.TYPE, proposal.step, data)
 
@@ -158,12 +169,15 @@ class Pen:
                 return step.pause_opened_of(body, self._task, self._instant)
             case e.PauseAnswered():
                 return step.PauseAnswered.of(body)
+            case e.PauseExpiring():
+                return step.PauseExpiring.of(body)
             case (
                 e.TaskPausing()
                 | e.TaskResumed()
                 | e.TaskCancelling()
                 | e.AttemptProbed()
                 | e.StepSkipped()
+                | e.PauseExpired()
                 | e.PauseWithdrawn()
             ):
                 return body
@@ -171,6 +185,11 @@ class Pen:
                 return body.data
             case _:
                 assert_never(body)
+
+
+@lru_cache(maxsize=_ACTORS_KEPT)
+def _spell_actor(kind: e.ActorKind, id: str, via: str) -> Raw:
+    return Raw(_encode(Actor(kind, id, via)))
 
 
 def encode(event: Recorded) -> bytes:
@@ -305,6 +324,8 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.StepSkipped.TYPE: _as_named(e.StepSkipped),
     e.PauseOpened.TYPE: step.pause_opened,
     e.PauseAnswered.TYPE: _spelled(step.PauseAnswered),
+    e.PauseExpiring.TYPE: _spelled(step.PauseExpiring),
+    e.PauseExpired.TYPE: _as_named(e.PauseExpired),
     e.PauseWithdrawn.TYPE: _as_named(e.PauseWithdrawn),
 }
 """How each type is read; `task.created` needs the plan as well."""

@@ -9,12 +9,12 @@ from msgspec import Raw, Struct
 
 from everstep.domain import events as e
 from everstep.domain.failure import EffectState
-from everstep.domain.ids import Epoch, Instant, PauseId, StepPath, TaskId, WorkerId
+from everstep.domain.ids import Digest, Epoch, Instant, PauseId, StepPath, TaskId, WorkerId
 from everstep.domain.plan import Effect
 from everstep.wire.failure import Error, Retry, read_error, write_error
 from everstep.wire.pause import PauseData, decode_pause, write_pause
 from everstep.wire.payload import Payload, maybe_read, maybe_write, read, write
-from everstep.wire.times import maybe_instant, maybe_text
+from everstep.wire.times import from_text, maybe_instant, maybe_text, to_text
 
 Ended = TypeVar("Ended", e.AttemptFailed, e.AttemptTimedOut, e.AttemptKilled, e.AttemptAbandoned)
 
@@ -65,7 +65,7 @@ class AttemptStarted(Struct):
     idempotency_key: str
     input: Payload
     coerced: tuple[str, ...] = ()
-    approval: None = None
+    approval: PauseId | None = None
     degraded: None = None
 
     @classmethod
@@ -80,6 +80,7 @@ class AttemptStarted(Struct):
             body.idempotency_key,
             write(body.input),
             body.coerced,
+            body.approval,
         )
 
     def body(self) -> e.AttemptStarted:
@@ -93,6 +94,7 @@ class AttemptStarted(Struct):
             idempotency_key=self.idempotency_key,
             input=read(self.input),
             coerced=self.coerced,
+            approval=self.approval,
         )
 
 
@@ -216,12 +218,21 @@ class PauseAnswered(Struct):
     output: Payload | None
     value: Any
     note: str | None
-    digest: None = None
-    diff: None = None
+    digest: Digest | None = None
+    diff: tuple[dict[str, Any], ...] | None = None
 
     @classmethod
     def of(cls, body: e.PauseAnswered) -> "PauseAnswered":
-        return cls(body.pause, body.answer, body.arguments, maybe_write(body.output), body.value, body.note)
+        return cls(
+            body.pause,
+            body.answer,
+            body.arguments,
+            maybe_write(body.output),
+            body.value,
+            body.note,
+            body.digest,
+            body.diff,
+        )
 
     def body(self) -> e.PauseAnswered:
         return e.PauseAnswered(
@@ -231,4 +242,19 @@ class PauseAnswered(Struct):
             arguments=self.arguments,
             output=maybe_read(self.output),
             value=self.value,
+            digest=self.digest,
+            diff=self.diff or (),
         )
+
+
+class PauseExpiring(Struct):
+    pause: PauseId
+    expires_at: str
+    on_timeout: str
+
+    @classmethod
+    def of(cls, body: e.PauseExpiring) -> "PauseExpiring":
+        return cls(body.pause, to_text(body.expires_at), body.on_timeout)
+
+    def body(self) -> e.PauseExpiring:
+        return e.PauseExpiring(pause=self.pause, expires_at=from_text(self.expires_at), on_timeout=self.on_timeout)

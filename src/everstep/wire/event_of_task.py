@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw, Struct, field
 
 from everstep.domain import events as e
-from everstep.domain.ids import Digest, Epoch, PauseId, StepPath, WorkerId
+from everstep.domain.ids import Digest, Epoch, Millis, PauseId, StepPath, WorkerId
 from everstep.domain.pauses import PauseType
 from everstep.domain.plan import PlanSpec
 from everstep.domain.states import TaskStatus
@@ -30,7 +30,7 @@ class TaskCreated(Struct, kw_only=True):
     priority: int
     limits: None = None
     deadline: None = None
-    pause_timeout: None = None
+    pause_timeout: float | None = None
     pause_after: str | None
     continue_by: None = None
     unannounced: None = None
@@ -48,6 +48,7 @@ class TaskCreated(Struct, kw_only=True):
             inputs=write(body.inputs),
             labels=body.labels,
             priority=body.priority,
+            pause_timeout=None if body.pause_timeout_ms is None else body.pause_timeout_ms / 1000,
             pause_after=body.pause_after,
             workspace=body.workspace,
             parent=body.parent,
@@ -66,6 +67,7 @@ class TaskCreated(Struct, kw_only=True):
             workspace=self.workspace,
             pause_after=self.pause_after,
             parent=self.parent,
+            pause_timeout_ms=None if self.pause_timeout is None else Millis(round(self.pause_timeout * 1000)),
         )
 
 

@@ -10,9 +10,11 @@ from msgspec.json import Decoder, Encoder
 
 from everstep.domain import pauses as p
 from everstep.domain.ids import Digest, Instant, PauseId, StepPath, TaskId
-from everstep.domain.pauses import Pause, PauseStatus
+from everstep.domain.pauses import GatedCall, Pause, PauseStatus
+from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject
-from everstep.wire.times import to_text
+from everstep.wire.payload import Payload, read, write
+from everstep.wire.times import maybe_instant, maybe_text, to_text
 
 
 class UnresolvableParams(Struct, tag="unresolvableParams", tag_field="type", rename="camel"):
@@ -41,6 +43,13 @@ class UnresolvedDependency(Struct, tag="unresolvedDependency", tag_field="type",
     suggested_tool: str | None
 
 
+class ApprovalRequired(Struct, tag="approvalRequired", tag_field="type", rename="camel"):
+    blocked_step: StepPath
+    approval_id: PauseId
+    digest: Digest
+    suggested_tool: str | None
+
+
 class InputRequired(Struct, tag="inputRequired", tag_field="type", rename="camel"):
     blocked_step: StepPath
     question: str
@@ -64,6 +73,7 @@ ReasonData: TypeAlias = (
     | SchemaMismatch
     | ToolErrorPause
     | UnresolvedDependency
+    | ApprovalRequired
     | InputRequired
     | UncertainOutcome
     | UserRequested
@@ -74,6 +84,7 @@ _SPELLING: Final[dict[type[p.Reason], type[ReasonData]]] = {
     p.SchemaMismatch: SchemaMismatch,
     p.ToolErrorPause: ToolErrorPause,
     p.UnresolvedDependency: UnresolvedDependency,
+    p.ApprovalRequired: ApprovalRequired,
     p.InputRequired: InputRequired,
     p.UncertainOutcome: UncertainOutcome,
     p.UserRequested: UserRequested,
@@ -88,9 +99,14 @@ _FIELDS: Final[dict[str, JsonObject]] = {
     "supply_output": {"output": {}},
     "happened": {"output": {}},
     "answer": {"value": {}},
+    "edit": {"arguments": _OBJECT},
+    "reject": {"note": {"type": "string", "minLength": 1}},
 }
 """What an answer carries beside `answer` and `note`."""
 _LABELS: Final[dict[str, str]] = {
+    "approve": "Approve",
+    "edit": "Approve with other arguments",
+    "reject": "Reject",
     "supply_arguments": "Supply the arguments",
     "skip": "Skip this step",
     "cancel": "Cancel the task",
@@ -104,8 +120,8 @@ _LABELS: Final[dict[str, str]] = {
     "not_happened": "It did not happen; call again",
     "resume": "Resume",
 }
-MAY_ANSWER: Final = ("human", "llm", "service")
-"""Who may answer a pause that is no approval."""
+_NAMES_THE_CALL: Final = frozenset({"approve", "edit", "reject"})
+"""Answers that say which call they are about."""
 
 
 class Request(Struct):
@@ -125,6 +141,18 @@ class AnswerData(Struct):
     request: Request
 
 
+class CallData(Struct):
+    """The call that is asked about."""
+
+    tool: str
+    tool_version: str
+    effect: Effect
+    input: Payload
+    editable: tuple[str, ...] = ()
+    of_items: bool = False
+    policy: str = ""
+
+
 class PauseData(Struct, kw_only=True):
     """The Pause object; what is not known is null."""
 
@@ -135,11 +163,10 @@ class PauseData(Struct, kw_only=True):
     title: str
     why: str
     reason: ReasonData
-    digest: Digest | None = None
-    call: None = None
-    show: tuple[str, ...] = ()
+    call: CallData | None = None
+    show: tuple[Any, ...] = ()  # any JSON: msgspec has no recursive type for it
     guidance: str | None = None
-    may_answer: tuple[str, ...] = MAY_ANSWER
+    may_answer: tuple[str, ...] = p.MAY_ANSWER["anyone"]
     answers: tuple[AnswerData, ...] = ()
     opened_at: str
     expires_at: str | None = None
@@ -165,9 +192,13 @@ def write_pause(pause: Pause, task: TaskId, opened_at: Instant, status: PauseSta
         why=pause.why,
         reason=reason,
         opened_at=to_text(opened_at),
-        answers=tuple(_answer(pause, answer) for answer in p.ANSWERS[pause.type]),
+        answers=tuple(_answer(pause, answer) for answer in pause.answers),
         guidance=pause.guidance,
-        digest=pause.digest,
+        call=_write_call(pause.call),
+        show=pause.show,
+        may_answer=pause.may_answer,
+        expires_at=maybe_text(pause.expires_at),
+        on_timeout=pause.on_timeout,
     )
 
 
@@ -181,7 +212,33 @@ def read_pause(data: PauseData) -> Pause:
         title=data.title,
         why=data.why,
         guidance=data.guidance,
-        digest=data.digest,
+        call=_read_call(data.call),
+        show=data.show,
+        may_answer=data.may_answer,
+        expires_at=maybe_instant(data.expires_at),
+        on_timeout=data.on_timeout,
+    )
+
+
+def _write_call(call: GatedCall | None) -> CallData | None:
+    if call is None:
+        return None
+    return CallData(
+        call.tool, call.tool_version, call.effect, write(call.input), call.editable, call.of_items, call.policy
+    )
+
+
+def _read_call(data: CallData | None) -> GatedCall | None:
+    if data is None:
+        return None
+    return GatedCall(
+        tool=data.tool,
+        tool_version=data.tool_version,
+        effect=data.effect,
+        input=read(data.input),
+        editable=data.editable,
+        of_items=data.of_items,
+        policy=data.policy,
     )
 
 
@@ -196,11 +253,14 @@ def decode_pause(encoded: str | bytes | Raw) -> Pause:
 
 
 def _answer(pause: Pause, answer: str) -> AnswerData:
+    body = {"answer": answer}
+    if pause.call is not None and answer in _NAMES_THE_CALL:
+        body["digest"] = pause.call.input.digest
     return AnswerData(
         answer=answer,
         label=_LABELS[answer],
         schema=_schema(pause, answer),
-        request=Request("POST", f"/v1/inbox/{pause.id}/answer", {"answer": answer}),
+        request=Request("POST", f"/v1/inbox/{pause.id}/answer", body),
     )
 
 
@@ -210,4 +270,7 @@ def _schema(pause: Pause, answer: str) -> JsonObject | None:
         return None
     if isinstance(pause.reason, p.InputRequired) and answer == "answer" and isinstance(pause.reason.schema, dict):
         fields = {"value": pause.reason.schema}
+    if pause.call is not None and answer == "edit":
+        editable: JsonObject = {name: {} for name in pause.call.editable}
+        fields = {"arguments": {"type": "object", "properties": editable, "additionalProperties": False}}
     return {"type": "object", "properties": fields, "required": [*fields]}

@@ -85,7 +85,7 @@ def attempt_json(attempt: Attempt) -> JsonObject:
         "tool_version": attempt.tool_version,
         "idempotency_key": attempt.idempotency_key,
         "input": payload_json(attempt.input),
-        "approval": None,
+        "approval": attempt.approval,
         "degraded": None,
         "error": None if attempt.error is None else error_json(attempt.error, attempt.step),
         "effect_state": None if attempt.effect_state is None else attempt.effect_state.value,

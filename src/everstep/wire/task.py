@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from everstep.domain.attempts import History
-from everstep.domain.events import Actor, PauseAnswered, Recorded
+from everstep.domain.events import Actor, PauseAnswered
 from everstep.domain.explain import Explanation, explain, explain_row, legal_commands
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseStatus
@@ -147,9 +147,10 @@ def pause_json(
     opened_at: Instant,
     *,
     status: PauseStatus = PauseStatus.OPEN,
-    answered: Recorded | None = None,
+    history: History | None = None,
 ) -> JsonObject:
-    """A question, open or not; `answered` is the event that closed it."""
+    """A question, open or not; `history` tells who closed it, and what became of a grant."""
+    answered = history.answers.get(pause.id) if history is not None else None
     written = plain_object(write_pause(pause, task, opened_at, status))
     if status is not PauseStatus.OPEN:
         written["answers"] = []
@@ -159,8 +160,10 @@ def pause_json(
             "actor": actor_json(answered.actor),
             "at": to_text(answered.at),
             "note": answered.body.note,
-            "diff": None,
+            "diff": [*answered.body.diff] or None,
         }
+    if history is not None:
+        written["grant"] = history.grants.get(pause.id)
     return written
 
 

@@ -48,6 +48,13 @@ class Codec:
             value, digest_of(raw), size, raw=raw, untrusted=untrusted, by_reference=size > self._inline_bytes_max
         )
 
+    def seal_copy(self, value: JsonValue, *, untrusted: bool = False) -> Sealed:
+        """The same, apart from `value`: whoever holds on to that changes nothing here."""
+        raw = canonical(value, bytes_max=self._bytes_max)
+        size = len(raw)
+        far = size > self._inline_bytes_max
+        return Sealed(None, digest_of(raw), size, raw=raw, untrusted=untrusted, by_reference=far, thaw=_decode)
+
     def fresh(self, sealed: Sealed) -> JsonValue:
         """A copy of the recorded value, so that nobody can change what was sealed."""
         return _decode(sealed.raw if sealed.raw is not None else self.payload(sealed.value))
@@ -63,8 +70,9 @@ class Codec:
 
 def canonical(value: JsonValue, *, bytes_max: int = ARTIFACT_BYTES_MAX) -> bytes:
     """The RFC 8785 bytes of a strict JSON value; raises NotJson."""
+    kind = type(value)
     try:
-        weight = _weigh([value], 0, bytes_max)
+        weight = _weigh(value, 1, bytes_max) if kind is dict or kind is list else _weigh([value], 0, bytes_max)  # type: ignore[arg-type]
     except _REFUSALS:
         raise _why_not(value) from None
     if weight & _SIZE > bytes_max:

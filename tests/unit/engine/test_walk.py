@@ -174,7 +174,6 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
 @pytest.mark.parametrize(
     "key",
     [
-        {"approve": "Really?"},
         {"fallback": [{"value": 1}]},
         {"limits": {"output": "1MB"}},
         {"pool": "slow"},
@@ -321,6 +320,17 @@ async def test_cancel_ends_the_call_and_skips_the_rest(engine: TestEngine, tools
     result = await finish(engine, task)
     assert (result.status, tools.calls["b"]) == ("cancelled", 0)
     assert [(issue.step, issue.status) for issue in result.issues] == [("a", "uncertain")]
+
+
+async def test_a_cancelled_task_runs_its_finally_steps(engine: TestEngine, tools: Tools) -> None:
+    tidy: list[JsonValue] = [echo("tidy")]
+    task = await engine.start(plan_of({"id": "a", "tool": "test.once", "with": {}}, **{"finally": tidy}))
+    await engine.clock.advance("1ms")
+    await task.cancel()
+    assert (await finish(engine, task)).status == "cancelled"
+    assert tools.calls["tidy"] == 1
+    ends = [line for line in await journal(task) if line.endswith(" tidy")]
+    assert ends == ["attempt.started tidy", "step.completed tidy"]
 
 
 async def test_cancel_before_the_claim_is_at_once(tools: Tools) -> None:

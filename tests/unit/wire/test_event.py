@@ -13,7 +13,7 @@ from everstep.domain import pauses as p
 from everstep.domain.changes import Change, Link
 from everstep.domain.errors import LimitExceeded
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonValue, Sealed
@@ -89,6 +89,10 @@ STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
     float: seconds,
     str | None: st.none() | words,
     int | None: st.none() | counts,
+    Instant: instants,
+    Millis | None: st.none() | st.integers(0, 10**9).map(Millis),
+    Digest | None: st.none() | st.just(wire_plan.digest(PLAN)),
+    PauseId | None: st.none() | pause_ids,
     StepPath: paths,
     StepPath | None: st.none() | paths,
     tuple[str, ...]: st.lists(words, max_size=2).map(tuple),
@@ -109,6 +113,7 @@ STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
 STRATEGIES[dict[str, dict[str, "JsonValue"]]] = st.dictionaries(words, objects, max_size=2)
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
+STRATEGIES[tuple[dict[str, "JsonValue"], ...]] = st.lists(objects, max_size=2).map(tuple)
 
 
 def records(kind: type) -> st.SearchStrategy[Any]:
@@ -148,7 +153,11 @@ pauses = st.builds(
     title=words,
     why=words,
     guidance=st.none() | words,
-    digest=st.none() | STRATEGIES[Digest],
+    call=st.none() | records(p.GatedCall),
+    show=st.lists(values, max_size=2).map(tuple),
+    may_answer=st.sampled_from([*p.MAY_ANSWER.values()]),
+    expires_at=st.none() | instants,
+    on_timeout=st.none() | words,
 )
 BODIES = [kind for kind in get_args(e.Body) if kind is not e.Unknown]
 unknown = st.builds(e.Unknown, type=st.just("step.dreamt"), data=objects)

@@ -237,7 +237,7 @@ def test_a_payload_is_its_value_or_a_reference() -> None:
 
 def test_an_open_pause_lists_every_answer_with_its_request() -> None:
     shown = object_of(strict(pause_json(PAUSE, TASK, START)))
-    assert [name for name in shown if name != "digest"] == PAUSE_FIELDS
+    assert [*shown] == PAUSE_FIELDS
     assert (shown["status"], shown["answered"], shown["guidance"]) == ("open", None, "be kind")
     assert object_of(shown["reason"]) == {
         "type": "toolError", "failedStep": "a", "error": "away", "retryable": True, "suggestedTool": "some.tool",
@@ -250,7 +250,7 @@ def test_an_open_pause_lists_every_answer_with_its_request() -> None:
 def test_a_closed_pause_says_who_answered_what() -> None:
     body = e.PauseAnswered(pause=PAUSE.id, answer="skip", note="not needed")
     event = e.Recorded(task=TASK, seq=Seq(9), at=START, generation=1, actor=HUMAN, step=A, body=body)
-    shown = pause_json(PAUSE, TASK, START, status=p.PauseStatus.ANSWERED, answered=event)
+    shown = pause_json(PAUSE, TASK, START, status=p.PauseStatus.ANSWERED, history=Told(answers={PAUSE.id: event}))
     assert (shown["status"], shown["answers"]) == ("answered", [])
     assert shown["answered"] == {
         "answer": "skip",

@@ -11,11 +11,12 @@ from typing import Final, TypeAlias
 from everstep.domain import events as e
 from everstep.domain.errors import LimitExceeded, Validation
 from everstep.domain.events import Actor, ActorKind, Draft, Recorded
+from everstep.domain.expiry import due_after_warning, first_due
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, WorkerId, split_path
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
-from everstep.domain.task import Intent, Lease, StepCommit, TaskRow
+from everstep.domain.task import Intent, Lease, OpenAttempt, StepCommit, TaskRow
 from everstep.domain.values import ARTIFACT_BYTES_MAX
 from everstep.ports.store import Claim, Claimed, Committed, Journaled, Stale
 from everstep.wire.event import Pen
@@ -85,27 +86,22 @@ def commit_steps(commit: StepCommit) -> Committed:
     for proposal in granted:
         seq += 1
         encoded = pen.write_intent(Seq(seq), lease, proposal)
-        events.append(Journaled(task=task, seq=Seq(seq), type=e.AttemptStarted.TYPE, encoded=encoded))
-        intents.append(
-            Intent(
-                task=task,
-                step=proposal.step,
-                attempt=proposal.attempt,
-                epoch=lease.epoch,
-                tool=proposal.tool,
-                tool_version=proposal.tool_version,
-                effect=proposal.effect,
-                idempotency_key=proposal.idempotency_key,
-                input=proposal.input,
-                started_at=at,
-            )
+        step = proposal.step
+        events.append(Journaled(task, Seq(seq), e.AttemptStarted.TYPE, step, encoded))
+        attempt = OpenAttempt(
+            proposal.attempt,
+            lease.epoch,
+            lease.worker,
+            proposal.tool,
+            proposal.tool_version,
+            proposal.effect,
+            proposal.idempotency_key,
+            proposal.input,
+            at,
+            proposal.approval,
         )
-    return Committed(
-        last_seq=Seq(seq),
-        intents=tuple(intents),
-        refused=() if granted else commit.proposals,
-        events=tuple(events),
-    )
+        intents.append(Intent(task, step, attempt))
+    return Committed(Seq(seq), tuple(intents), () if granted else commit.proposals, tuple(events))
 
 
 def _written(pen: Pen, task: TaskId, last_seq: Seq, drafts: Sequence[Draft]) -> list[Journaled]:
@@ -115,7 +111,7 @@ def _written(pen: Pen, task: TaskId, last_seq: Seq, drafts: Sequence[Draft]) -> 
         seq = Seq(seq + 1)
         body = one.body
         kind = body.type if isinstance(body, e.Unknown) else body.TYPE
-        events.append(Journaled(task=task, seq=seq, type=kind, encoded=pen.write(seq, one)))
+        events.append(Journaled(task, seq, kind, one.step, pen.write(seq, one)))
     return events
 
 
@@ -168,6 +164,20 @@ class PauseOpened:
     pause: Pause
     at: Instant
 
+    @property
+    def due_at(self) -> Instant | None:
+        """When somebody has to look at it, if nobody answers."""
+        return first_due(self.pause, self.at)
+
+
+@record
+class PauseWarned:
+    """A pause that will run out: when, and when somebody has to look again."""
+
+    id: PauseId
+    expires_at: Instant
+    due_at: Instant | None
+
 
 @record
 class PauseClosed:
@@ -182,10 +192,19 @@ class PausesWithdrawn:
     """The task ended: whatever is still open is withdrawn."""
 
 
-PauseChange: TypeAlias = PauseOpened | PauseClosed | PausesWithdrawn
+PauseChange: TypeAlias = PauseOpened | PauseWarned | PauseClosed | PausesWithdrawn
 
 _TELLING: Final = frozenset(
-    {e.PauseOpened, e.PauseAnswered, e.PauseWithdrawn, e.TaskCompleted, e.TaskFailed, e.TaskCancelled}
+    {
+        e.PauseOpened,
+        e.PauseAnswered,
+        e.PauseExpiring,
+        e.PauseExpired,
+        e.PauseWithdrawn,
+        e.TaskCompleted,
+        e.TaskFailed,
+        e.TaskCancelled,
+    }
 )
 
 
@@ -200,6 +219,10 @@ def _pause_change(body: e.Body, at: Instant) -> PauseChange:
             return PauseOpened(pause=pause, at=at)
         case e.PauseAnswered(pause=pause_id):
             return PauseClosed(id=pause_id, status=PauseStatus.ANSWERED)
+        case e.PauseExpiring(pause=pause_id, expires_at=expires_at):
+            return PauseWarned(id=pause_id, expires_at=expires_at, due_at=due_after_warning(body))
+        case e.PauseExpired(pause=pause_id):
+            return PauseClosed(id=pause_id, status=PauseStatus.EXPIRED)
         case e.PauseWithdrawn(pause=pause_id):
             return PauseClosed(id=pause_id, status=PauseStatus.WITHDRAWN)
         case _:

@@ -52,21 +52,6 @@ class Kept:
         )
 
 
-def fits(kept: Kept, which: port.TaskFilter) -> bool:
-    """Whether a list wants it."""
-    new = kept.new
-    text = (which.text or "").lower()
-    return (
-        which.owner in (None, new.owner)
-        and (which.statuses is None or kept.row.status in which.statuses)
-        and which.plan_name in (None, new.plan_name)
-        and which.plan_digest in (None, new.plan_digest)
-        and which.inputs_digest in (None, new.inputs_digest)
-        and (which.since is None or new.at >= which.since)
-        and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
-    )
-
-
 def plan_payload(new: t.NewTask) -> tuple[i.Digest, bytes] | None:
     """The plan of a new task, if it is too long for its event."""
     assert isinstance(new.created.body, TaskCreated)

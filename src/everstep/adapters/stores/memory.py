@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from everstep.adapters.stores import journal
-from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn
-from everstep.adapters.stores.kept import Kept, fits, plan_payload
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
+from everstep.adapters.stores.kept import Kept, plan_payload
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
@@ -98,7 +98,7 @@ class MemoryStore:
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:
         newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
-        found = [kept for kept in newest if fits(kept, which)]
+        found = [kept for kept in newest if _fits(kept, which)]
         if which.cursor is not None:
             nums = [str(kept.num) for kept in found]
             if which.cursor not in nums:
@@ -118,14 +118,18 @@ class MemoryStore:
 
     def pauses(self, which: port.PauseFilter) -> list[port.KeptPause]:
         """The same, for tests that look in between."""
-        return [
+        found = [
             kept
             for kept in self._pauses.values()
             if which.owner in (None, kept.owner)
             and which.task in (None, kept.task)
             and which.id in (None, kept.pause.id)
             and which.status in (None, kept.status)
-        ][: which.limit]
+            and (kept.due_at is not None or not which.timed)
+        ]
+        if which.timed:
+            found.sort(key=lambda kept: kept.due_at or 0)
+        return found[: which.limit]
 
     # Leases
 
@@ -286,10 +290,14 @@ class MemoryStore:
         task = kept.new.id
         for change in changes:
             match change:
-                case PauseOpened(pause=pause, at=at):
+                case PauseOpened(pause=pause, at=at, due_at=due):
                     self._pauses[pause.id] = port.KeptPause(
-                        task=task, owner=kept.new.owner, pause=pause, status=PauseStatus.OPEN, opened_at=at
+                        task=task, owner=kept.new.owner, pause=pause, status=PauseStatus.OPEN, opened_at=at, due_at=due
                     )
+                case PauseWarned(id=pause_id, expires_at=expires_at, due_at=due):
+                    told = self._pauses[pause_id]
+                    pause = replace(told.pause, expires_at=expires_at)
+                    self._pauses[pause_id] = replace(told, pause=pause, due_at=due)
                 case PauseClosed(id=pause_id, status=status):
                     self._pauses[pause_id] = replace(self._pauses[pause_id], status=status)
                 case PausesWithdrawn():
@@ -316,7 +324,7 @@ class MemoryStore:
                 raise NotFound(f"no payload {digest}")
         return [loads_strict(self._payloads[digest]) for digest in digests]
 
-    async def info(self) -> port.Info:
+    async def info(self, *, whole: bool = False) -> port.Info:  # noqa: ARG002 -- there is no more to say
         tasks = {status.value: 0 for status in TaskStatus}
         for kept in self._tasks.values():
             tasks[kept.row.status.value] += 1
@@ -331,16 +339,16 @@ class MemoryStore:
             details={"status": "ok"},
         )
 
-    async def check(self) -> Sequence[str]:
+    async def check(self) -> Sequence[port.Flaw]:
         return [line for kept in self._tasks.values() for line in self._problems(kept)]
 
-    def _problems(self, kept: Kept) -> Iterator[str]:
+    def _problems(self, kept: Kept) -> Iterator[port.Flaw]:
         state = self._load(kept.new.id)
         assert state is not None
         if (t.row_of(state), state.epoch, state.worker) != (kept.row, kept.epoch, kept.worker):
-            yield f"{kept.new.id}: the row does not follow from the journal"
+            yield port.Flaw(what="the row does not follow from the journal", task=kept.new.id)
         if [one.pause.id for one in self._open_pauses(kept.new.id)] != list(state.pauses):
-            yield f"{kept.new.id}: the open pauses do not follow from the journal"
+            yield port.Flaw(what="the open pauses do not follow from the journal", task=kept.new.id)
 
     async def backup(self, target: Path) -> None:
         raise Validation(f"a store in memory cannot be copied to {target}", what_to_do="use a store on disk")
@@ -349,3 +357,17 @@ class MemoryStore:
         if self._me is None:
             raise EngineClosed("the store is not open")
         return self._me
+
+
+def _fits(kept: Kept, which: port.TaskFilter) -> bool:
+    new = kept.new
+    text = (which.text or "").lower()
+    return (
+        which.owner in (None, new.owner)
+        and (which.statuses is None or kept.row.status in which.statuses)
+        and which.plan_name in (None, new.plan_name)
+        and which.plan_digest in (None, new.plan_digest)
+        and which.inputs_digest in (None, new.inputs_digest)
+        and (which.since is None or new.at >= which.since)
+        and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
+    )

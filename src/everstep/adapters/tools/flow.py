@@ -39,6 +39,7 @@ _ASK: Final = spec_of(
             "default": "string",
             "description": "What the answer must be: one of these words, or a JSON Schema",
         },
+        "by": {"enum": ["human", "llm", "anyone"], "default": "anyone", "description": "Who may answer"},
     },
     needs=("question",),
     gives=None,
@@ -65,11 +66,12 @@ class FlowTools(ToolAdapter):
             until = _due(call.arguments, ctx.now())
             return Deferred(until=until, output={"until": to_text(until)})
         question, schema = str(call.arguments["question"]), _answer_schema(call.arguments)
+        by = str(call.arguments.get("by", "anyone"))
         if ctx.answer is None:
-            raise NeedsInput(question, schema)
+            raise NeedsInput(question, schema, by=by)
         if problems := self._codec.validator(schema)(ctx.answer):
             told = "; ".join(f"{path or 'the answer'} {message}" for path, message in problems)
-            raise NeedsInput(f"{question} (not usable: {told})", schema)
+            raise NeedsInput(f"{question} (not usable: {told})", schema, by=by)
         return ctx.answer
 
     def _ask_problems(self, arguments: JsonObject) -> Sequence[tuple[str, str]]:

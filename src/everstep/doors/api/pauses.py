@@ -2,7 +2,6 @@
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import Conflict, NotFound
-from everstep.domain.events import PauseAnswered, Recorded
 from everstep.domain.ids import PauseId
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.values import JsonObject
@@ -38,40 +37,17 @@ async def answer(back: Backing, asked: Asked) -> Response:
         arguments=fields.map("arguments"),
         output=fields.value("output"),
         value=fields.value("value"),
+        digest=fields.text("digest"),
     )
     try:
         state = await back.desk.answer(kept.pause.id, asked.who, said)
     except Conflict as late:
-        return await _again(back, asked, said, late)
+        if late.code == "already_answered":
+            late.details["answered"] = (await _pause(back, await _kept(back, asked)))["answered"]
+        raise
     if asked.request.local and not state.terminal:
         back.desk.carry(state.id)
     return reply(await _pause(back, await _kept(back, asked)))
-
-
-async def _again(back: Backing, asked: Asked, said: Reply, late: Conflict) -> Response:
-    """Somebody was first: fine if it was the same answer by the same actor, else a conflict that names who."""
-    kept = await _kept(back, asked)
-    pause = await _pause(back, kept)
-    first = (await journal(back, kept.task)).answers.get(kept.pause.id)
-    if late.code != "already_answered" or first is None:
-        raise late
-    if first.actor == asked.who.actor and _same(first, said):
-        return reply(pause)
-    who = first.actor
-    raise Conflict(
-        f"{who.kind} {who.id} has answered already",
-        code=late.code,
-        what_to_do=late.what_to_do,
-        details={"answered": pause["answered"]},
-    )
-
-
-def _same(first: Recorded, said: Reply) -> bool:
-    body = first.body
-    assert isinstance(body, PauseAnswered)
-    output = None if body.output is None else body.output.value
-    given = (said.answer, said.note, said.arguments, said.output, said.value)
-    return given == (body.answer, body.note, body.arguments, output, body.value)
 
 
 async def _kept(back: Backing, asked: Asked) -> KeptPause:
@@ -83,7 +59,5 @@ async def _kept(back: Backing, asked: Asked) -> KeptPause:
 
 
 async def _pause(back: Backing, kept: KeptPause) -> JsonObject:
-    answered = None
-    if kept.status is PauseStatus.ANSWERED:
-        answered = (await journal(back, kept.task)).answers.get(kept.pause.id)
-    return pause_json(kept.pause, kept.task, kept.opened_at, status=kept.status, answered=answered)
+    history = None if kept.status is PauseStatus.OPEN else await journal(back, kept.task)
+    return pause_json(kept.pause, kept.task, kept.opened_at, status=kept.status, history=history)

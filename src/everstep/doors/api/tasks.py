@@ -3,6 +3,7 @@
 from typing import Final
 
 from everstep.domain.errors import NotFound, Validation
+from everstep.domain.ids import Millis
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -40,6 +41,7 @@ async def create(back: Backing, asked: Asked) -> Response:
         labels=_labels(asked.fields),
         priority=asked.fields.count("priority", 1),
         pause_after=asked.fields.text("pause_after"),
+        pause_timeout_ms=_millis(asked.fields),
     )
     state = await back.desk.submit(wish, asked.who)
     if state.pauses:  # to tell since when, we must wait; meanwhile the engine goes on with the state it gave us
@@ -123,6 +125,16 @@ async def _exists(back: Backing, asked: Asked, key: str) -> bool:
         return (await back.desk.get(key, asked.who)).key == key
     except NotFound:
         return False
+
+
+def _millis(fields: Fields) -> Millis | None:
+    """`pause_timeout`, in seconds."""
+    seconds = fields.value("pause_timeout")
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise Validation("'pause_timeout' must be a number of seconds")
+    return Millis(round(seconds * 1000))
 
 
 def _labels(fields: Fields) -> dict[str, str] | None:

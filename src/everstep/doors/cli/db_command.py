@@ -53,18 +53,20 @@ def info() -> int:
 
 @db.command()
 def check() -> int:
-    """Check the file and every journal in it; exit 1 if something is wrong."""
+    """Check the file, every journal in it and its audit chain; exit 1 if something is wrong."""
 
     async def act(opening: Opening) -> int:
         _must_exist(opening)
         async with open_keeping(opening.settings) as store:
             problems = await store.check()
+            head = (await store.info(whole=True)).details.get("audit_head")
         if opening.session.json:
-            listed = [{"task": None, "seq": None, "what": what} for what in problems]
-            opening.session.result_json({"ok": not problems, "problems": listed})
+            listed = [{"task": flaw.task, "seq": flaw.seq, "what": flaw.what} for flaw in problems]
+            opening.session.result_json({"ok": not problems, "problems": listed, "audit_head": head})
         else:
-            for what in problems:
-                opening.session.result(safe(what))
+            for flaw in problems:
+                opening.session.result(safe(str(flaw)))
+            opening.session.say(f"audit head {head}")
             opening.session.result("ok" if not problems else plural(len(problems), "problem"))
         return EXIT_PROBLEMS if problems else 0
 

@@ -16,6 +16,9 @@ LEAVE: Final = "leave"
 """Somebody else, or later."""
 
 _LETTERS: Final = {
+    "approve": ("a", "[a]pprove"),
+    "edit": ("e", "[e]dit"),
+    "reject": ("r", "[r]eject"),
     "happened": ("h", "it [h]appened"),
     "not_happened": ("n", "it did [n]ot"),
     "retry": ("r", "[r]etry"),
@@ -29,6 +32,10 @@ _LETTERS: Final = {
     "fail": ("f", "[f]ail"),
     "cancel": ("c", "[c]ancel"),
 }
+_OUTPUT: Final = ("o", "give its [o]utput")
+"""`answer` to a question for approval: the step's result, without a call."""
+_TAKES_ARGUMENTS: Final = frozenset({"retry_with", "supply_arguments", "edit"})
+_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "reject"})
 FAMILIES: Final = frozenset({
     "ask", "browser", "file", "http", "json", "llm", "mail", "mcp", "plan", "resource", "search", "shell", "text",
     "wait", "webhook",
@@ -75,23 +82,32 @@ class Dialogue:
         return ", ".join(filter(None, (f"step {step}" if step else "", tool or "")))
 
     @property
+    def _asks_approval(self) -> bool:
+        return bool(self.pause["reason"]["type"] == "approvalRequired")
+
+    @property
     def hint(self) -> str:
         """What to know before answering: why the last line was not taken, a cure, or the reason."""
         why = self.pause.get("why") or ""
+        if self._asks_approval and not self.message:
+            return "; ".join([safe(why), *call_lines(self.pause)])
         return self.message or cure(self.pause) or (safe(why) if why != self.pause["title"] else "")
 
     @property
     def prompt(self) -> str:
         """What may be typed now."""
         if not self._answer:
-            words = [_LETTERS[one][1] for one in self._offered()]
+            words = [self._letter(one)[1] for one in self._offered()]
             return f"{' '.join(words)} [v]iew [w] leave it waiting >"
-        if self._answer == "answer" and not self._missing:
+        if self._answer == "reject":
+            return "why not? (Enter alone: back) >"
+        if self._answer == "answer" and not self._missing and not self._asks_approval:
             return f"{schema_words(self._value_schema())} (:skip :cancel :wait) >"
         if self._missing:
             return f"{self._missing[0]} = (Enter alone: back) >"
-        if self._answer in ("retry_with", "supply_arguments"):
-            return "NAME=VALUE (Enter alone: send) >"
+        if self._answer in _TAKES_ARGUMENTS:
+            names = "|".join((self.pause.get("call") or {}).get("editable") or ["NAME"])
+            return f"{names}=VALUE (Enter alone: send) >"
         return "its output, as JSON (Enter alone: null) >"
 
     def hear(self, line: str) -> Json | str | None:
@@ -101,11 +117,14 @@ class Dialogue:
         try:
             if not self._answer:
                 return self._choose(text)
-            if self._answer == "answer":
-                return self._answered(line)
-            if self._answer in ("retry_with", "supply_arguments"):
+            if self._answer in _TAKES_ARGUMENTS:
                 return self._argument(text)
-            return {"answer": self._answer, "output": value_of(text) if text else None}
+            if self._answer == "reject":
+                return self._rejected(text)
+            if self._answer == "answer" and not self._asks_approval:
+                return self._answered(line)
+            field = "value" if self._answer == "answer" else "output"
+            return {**self._begun(), field: value_of(text) if text else None}
         except BadValue as error:
             self.message = str(error)
             return None
@@ -120,6 +139,7 @@ class Dialogue:
         reason = self.pause["reason"]
         lines = [safe(self.pause.get("why") or "")]
         lines += safe_lines(self.pause["guidance"]) if self.pause.get("guidance") else []
+        lines += call_lines(self.pause)
         lines += [
             f"{name}: {safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
             for name, value in reason.items()
@@ -141,17 +161,31 @@ class Dialogue:
         if word in ("v", "view"):
             self.viewing = True
             return None
-        chosen = next((one for one in self._offered() if word in (_LETTERS[one][0], one)), None)
+        chosen = next((one for one in self._offered() if word in (self._letter(one)[0], one)), None)
         if chosen is None:
             self.message = f"'{safe(text)}' is none of them" if text else ""
             return None
-        if chosen in ("retry_with", "supply_arguments"):
+        if chosen in _TAKES_ARGUMENTS:
             reason = self.pause["reason"]
             self._missing = list(reason.get("missingFields") or filter(None, (reason.get("missingParam"),)))
-        elif chosen not in ("happened", "supply_output", "answer"):
-            return {"answer": chosen}
+        elif chosen not in _TAKES_VALUE:
+            return self._begun(chosen)
         self._answer = chosen
         return None
+
+    def _letter(self, answer: str) -> tuple[str, str]:
+        return _OUTPUT if answer == "answer" and self._asks_approval else _LETTERS[answer]
+
+    def _begun(self, answer: str = "") -> Json:
+        """The request of an answer as the pause itself gives it: an approval names the call it is about."""
+        word = answer or self._answer
+        return next(dict(one["request"]["body"]) for one in self.pause["answers"] if one["answer"] == word)
+
+    def _rejected(self, text: str) -> Json | None:
+        if not text:
+            self._begin()
+            return None
+        return {**self._begun(), "note": text}
 
     def _answered(self, line: str) -> Json | str | None:
         command = line.strip().lower()
@@ -174,10 +208,10 @@ class Dialogue:
                 self._begin()
                 return None
             self._body[self._missing.pop(0).removeprefix("/").partition("/")[0]] = value_of(text)
-            return None if self._missing else {"answer": self._answer, "arguments": self._body}
+            return None if self._missing else {**self._begun(), "arguments": self._body}
         if not text:
             if self._body:
-                return {"answer": self._answer, "arguments": self._body}
+                return {**self._begun(), "arguments": self._body}
             self._begin()
             return None
         name, equals, value = text.partition("=")
@@ -239,10 +273,31 @@ def cure(pause: Json) -> str | None:
     return line
 
 
+def call_lines(pause: Json) -> list[str]:
+    """What would be called, exactly, and what the plan wants shown beside it."""
+    call = pause.get("call")
+    if call is None:
+        return []
+    given = call["input"].get("value", call["input"].get("preview"))
+    named = given.items() if isinstance(given, dict) else [("arguments", given)]
+    lines = [f"{name} = {safe(json.dumps(value, ensure_ascii=False))}" for name, value in named]
+    return lines + [f"shown: {safe(json.dumps(one, ensure_ascii=False))}" for one in pause.get("show") or ()]
+
+
+_COMMANDS: Final = {
+    "approve": "everstep approve {pause}",
+    "edit": "everstep approve {pause} --set NAME=VALUE",
+    "reject": "everstep reject {pause} --note TEXT",
+}
+
+
 def answer_commands(pause: Json) -> list[str]:
     """Commands to paste, one per allowed answer."""
     commands = []
     for one in pause["answers"]:
+        if one["answer"] in _COMMANDS:
+            commands.append(_COMMANDS[one["answer"]].format(pause=short(pause["id"])))
+            continue
         needs = ((one.get("schema") or {}).get("properties") or {}).keys()
         extra = " --set NAME=VALUE" if "arguments" in needs else " --value JSON" if needs else ""
         commands.append(f"everstep answer {short(pause['id'])} {one['answer']}{extra}")

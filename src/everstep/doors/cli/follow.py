@@ -50,6 +50,8 @@ class Manner:
     """Put the questions to whoever sits here."""
     pauses: bool = False
     """Ctrl-C pauses the task; else it only leaves."""
+    approves: bool = False
+    """`--yes`: allow every call that waits for it, and answer nothing else."""
     fail_fast: bool = False
     timeout_s: float | None = None
     reconnect: Callable[[], Awaitable[Connection]]
@@ -71,6 +73,8 @@ class Follower:
     _dialogue: Dialogue | None = None
     _settled: set[str] = field(default_factory=set)
     """Pauses that were answered or left here."""
+    _approved: set[str] = field(default_factory=set)
+    """Pauses that were approved by `--yes`; their end is on its way."""
     _left: bool = False
     _keyboard: Keyboard = field(init=False)
     _reader: "asyncio.Task[None] | None" = None
@@ -96,6 +100,8 @@ class Follower:
     async def _attend(self) -> Stop:
         deadline = time.monotonic() + self.manner.timeout_s if self.manner.timeout_s is not None else None
         while True:
+            if self.manner.approves:
+                await self._approve()
             stop = self._verdict()
             if stop is not None:
                 return stop
@@ -130,7 +136,7 @@ class Follower:
             return Stop.INTERRUPTED
         if manner.fail_fast and any(step.status == "failed" for step in view.steps.values()):
             return Stop.NEEDS_SOMEONE
-        idle = self._queue.empty() and view.status == "paused" and bool(view.pauses)
+        idle = self._queue.empty() and view.status == "paused" and bool(view.pauses.keys() - self._approved)
         if idle and not manner.waits and (self._left or not manner.asks):
             return Stop.NEEDS_SOMEONE
         return None
@@ -185,6 +191,18 @@ class Follower:
             self._dialogue = Dialogue(open_ones[0])
             self._keyboard.listen()
         self.screen.ask(question_lines(self._dialogue, self._keyboard.typed, width()))
+
+    async def _approve(self) -> None:
+        for name, pause in list(self.view.pauses.items()):
+            if name in self._settled or pause["reason"]["type"] != "approvalRequired":
+                continue
+            self._settled.add(name)
+            said = next(one["request"]["body"] for one in pause["answers"] if one["answer"] == "approve")
+            try:
+                await ask(self.connection, "POST", path_of("inbox", name, "answer"), {**said, "note": "--yes"})
+                self._approved.add(name)
+            except EverstepError as error:
+                self.screen.remark(((" || ", "yellow"), (error.message, "")))
 
     async def _line(self, line: str) -> None:
         dialogue = self._dialogue

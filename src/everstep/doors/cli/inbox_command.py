@@ -1,8 +1,9 @@
 """`everstep inbox`, `answer`: what waits for someone, and what they say."""
 
+import asyncio
 import json
 import time
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import click
 
@@ -20,13 +21,18 @@ from everstep.doors.cli.words import ago, instant, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
+LOOK_AGAIN_S: Final = 0.3
+
 
 @click.command(cls=Verb, epilog="everstep inbox\neverstep inbox p_3c8h\neverstep inbox --json | jq .items[].id")
 @click.argument("pause", required=False)
-def inbox(pause: str | None) -> int:
+@click.option("--watch", is_flag=True, help="Stay, and show what comes and goes; Ctrl-C leaves.")
+def inbox(pause: str | None, *, watch: bool) -> int:
     """What waits for someone, oldest first; or one PAUSE with everything known about it."""
 
     async def act(connection: Connection, session: Session) -> int:
+        if watch:
+            return await _watch(connection, session)
         if pause is not None:
             found = await find_pause(connection, pause)
             if session.json:
@@ -40,17 +46,44 @@ def inbox(pause: str | None) -> int:
             session.result_json(page)
             return 0
         for one in page["items"]:
-            session.result(f" || {one['id']}  {safe(one['title'])}")
-            where = f"step {one['step']} of " if one.get("step") else ""
-            waited = ago(time.time() - (instant(one.get("opened_at")) or time.time()))
-            session.result(
-                f"      {one['reason']['type']}, {where}{short(one['task'])}, {waited}: everstep inbox {one['id'][:10]}"
-            )
+            _tell(session, one)
         if not page["items"]:
             session.say("nothing waits for you")
         return 0
 
     return perform(Need.LOOK, act)
+
+
+def _tell(session: Session, pause: Json) -> None:
+    """One pause in two lines."""
+    session.result(f" || {pause['id']}  {safe(pause['title'])}")
+    where = f"step {pause['step']} of " if pause.get("step") else ""
+    waited = ago(time.time() - (instant(pause.get("opened_at")) or time.time()))
+    kind, task = pause["reason"]["type"], short(pause["task"])
+    session.result(f"      {kind}, {where}{task}, {waited}: everstep inbox {pause['id'][:10]}")
+
+
+async def _watch(connection: Connection, session: Session) -> int:
+    """What comes and goes, one line or JSON object each, until somebody leaves."""
+    known: dict[str, Json] = {}
+    while True:
+        page = await ask(connection, "GET", path_of("inbox"))
+        now = {one["id"]: one for one in page["items"]}
+        for name, one in now.items():
+            if name not in known and session.json:
+                session.result_json({"type": "opened", "pause": one})
+            elif name not in known:
+                _tell(session, one)
+        for name in known.keys() - now.keys():
+            closed = await ask(connection, "GET", path_of("inbox", name))
+            if session.json:
+                session.result_json({"type": "closed", "pause": closed})
+            else:
+                said = closed.get("answered") or {}
+                by = f" by {(said.get('actor') or {}).get('id')}: {said.get('answer')}" if said else ""
+                session.result(f" ok {name}  {closed['status']}{by}")
+        known = now
+        await asyncio.sleep(LOOK_AGAIN_S)
 
 
 def pause_page(pause: Json) -> list[str]:
@@ -98,17 +131,22 @@ def answer(pause: str, answer: str | None, *, wait: bool, detach: bool, **said: 
         if body is None:
             return 0
         after = await ask(connection, "POST", path_of("inbox", found["id"], "answer"), body)
-        task = await ask(connection, "GET", path_of("tasks", found["task"]))
-        if (wait or connection.own) and not detach and task["status"] != "paused":
-            return await carry_on(opening, connection, task, Pursuit(waits=wait, taken_up=True))
-        if session.json:
-            session.result_json(after)
-        else:
-            session.result(f"{found['id']}  answered: {body['answer']}")
-            session.say(f"  follow it: everstep watch {short(found['task'])}")
-        return 0
+        return await follow_up(opening, connection, after, wait=wait, detach=detach)
 
     return perform_steps(act)
+
+
+async def follow_up(opening: Opening, connection: Connection, pause: Json, *, wait: bool, detach: bool) -> int:
+    """After an answer: say so, or go on with the task if nobody else does."""
+    session, task = opening.session, await ask(connection, "GET", path_of("tasks", pause["task"]))
+    if (wait or connection.own) and not detach and task["status"] != "paused":
+        return await carry_on(opening, connection, task, Pursuit(waits=wait, taken_up=True))
+    if session.json:
+        session.result_json(pause)
+    else:
+        session.result(f"{pause['id']}  answered: {pause['answered']['answer']}")
+        session.say(f"  follow it: everstep watch {short(pause['task'])}")
+    return 0
 
 
 def must_be_open(pause: Json) -> None:
@@ -136,9 +174,11 @@ def answer_body(pause: Json, word: str | None, said: Json) -> Json:
             what_to_do=f"one of: {', '.join(offered)}",
         )
     needs = [*((offered[word].get("schema") or {}).get("properties") or {})]
-    body: Json = {"answer": word}
+    body: Json = dict(offered[word]["request"]["body"])
     if said["note"] is not None:
         body["note"] = said["note"]
+    if needs == ["note"]:
+        needs = []
     if "arguments" in needs:
         body["arguments"] = arguments_of(said["settings"])
     elif needs:

@@ -23,6 +23,7 @@ class Pursuit:
     waits: bool = False
     taken_up: bool = False
     timeout_s: float | None = None
+    approves: bool = False
     remark: str | None = None
 
 
@@ -38,6 +39,7 @@ async def carry_on(opening: Opening, connection: Connection, task: Json, how: Pu
         waits=how.waits,
         asks=session.asks,
         pauses=True,
+        approves=how.approves,
         timeout_s=how.timeout_s,
         reconnect=opening.reconnect(view.id),
     )

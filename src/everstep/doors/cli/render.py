@@ -257,6 +257,10 @@ def event_text(event: Json) -> str:
             return f"{data['id']} {data['reason']['type']}: {safe(data['title'])}"
         case "pause.answered":
             return f"{data['pause']} {data['answer']} by {(event.get('actor') or {}).get('id')}"
+        case "pause.expiring":
+            return f"{data['pause']} then {data['on_timeout']}"
+        case "pause.expired":
+            return f"{data['pause']} nobody answered in time: {data['action']}"
         case "pause.withdrawn":
             return f"{data['pause']} {safe(data.get('why') or '')}"
         case _ if data.get("error"):

@@ -79,6 +79,7 @@ async def start(opening: Opening, connection: Connection, wanted: Wanted, checke
         waits=options["wait"],
         taken_up=taken_up,
         timeout_s=options["timeout"],
+        approves=session.yes,
         remark=None if taken_up else asks_line(checked),
     )
     return await carry_on(opening, connection, task, how)

@@ -12,7 +12,7 @@ from everstep.doors.cli.words import short, stamp
 Json: TypeAlias = dict[str, Any]
 
 STILL_RUNNING_S: Final = 30.0
-_NEEDS_SOMEONE: Final = frozenset({"pause.opened", "pause.answered"})
+_NEEDS_SOMEONE: Final = frozenset({"pause.opened", "pause.answered", "pause.expiring", "pause.expired"})
 _PASSED_ON: Final = frozenset({"event", "tick", "output", "notice"})
 
 

@@ -148,7 +148,7 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         click.Option(["--json"], **switch, help="JSON on stdout, one object or one per line."),
         click.Option(["--plain"], **switch, help="One line per event, no cursor moves."),
         click.Option(["--no-input"], **switch, help="Never ask; what needs someone ends with exit 8."),
-        click.Option(["--yes"], **switch, help="Confirm without asking."),
+        click.Option(["--yes"], **switch, help="Confirm without asking; `run` approves what waits for approval."),
         click.Option(["--no-color"], **switch, help="No colours (as NO_COLOR)."),
         click.Option(["-q", "--quiet"], **switch, help="Only what needs someone, and the last line."),
         click.Option(

@@ -43,6 +43,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
     },
     "Answer": {
         "inbox": Entry("inbox_command", "What waits for someone"),
+        "approve": Entry("approve_command", "Allow a call that waits for it"),
+        "reject": Entry("approve_command", "Refuse a call that waits for approval"),
         "answer": Entry("inbox_command", "Answer a pause"),
     },
     "Write": {
@@ -70,7 +72,9 @@ SYNONYMS: Final = {
     **dict.fromkeys(("get", "describe", "info", "inspect"), "show"),
     **dict.fromkeys(("follow", "attach"), "watch"),
     **dict.fromkeys(("check", "validate", "lint", "fmt", "schema"), "plan"),
-    **dict.fromkeys(("approve", "reject", "reply"), "answer"),
+    **dict.fromkeys(("allow", "accept", "confirm"), "approve"),
+    **dict.fromkeys(("deny", "refuse", "decline"), "reject"),
+    "reply": "answer",
     **dict.fromkeys(("pauses", "questions"), "inbox"),
     **dict.fromkeys(("new", "create"), "init"),
     "backup": "db",

@@ -145,7 +145,7 @@ class TaskView:
             case "step.failed":
                 step.items_done += 1
                 step.items_failed += 1
-            case "pause.opened" | "pause.answered" | "pause.withdrawn":
+            case "pause.opened" | "pause.answered" | "pause.expired" | "pause.withdrawn":
                 _CHANGES[event["type"]](self, step, event)
             case "attempt.started":
                 step.status, step.phase = "running", "executing"
@@ -333,5 +333,6 @@ _CHANGES: Final[dict[str, Change]] = {
     "step.skipped": _skipped,
     "pause.opened": _pause_opened,
     "pause.answered": _pause_closed,
+    "pause.expired": _pause_closed,
     "pause.withdrawn": _pause_closed,
 }

@@ -78,7 +78,7 @@ class Scene:
 
     async def sound(self) -> None:
         """Rows follow from journals."""
-        problems = await self.store.check()
+        problems = [str(flaw) for flaw in await self.store.check()]
         assert not problems, problems
 
 

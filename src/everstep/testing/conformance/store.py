@@ -56,6 +56,7 @@ CASES: Final = (
     Case(story=store_commits.unknown_words_are_refused, proves=("WF-22",)),
     Case(story=store_commits.every_end_has_its_time, proves=("WF-21",)),
     Case(story=store_commits.pauses_follow_the_journal),
+    Case(story=store_commits.pauses_run_out, proves=("4.4",)),
     Case(story=store_commits.no_update_is_lost, proves=("WF-10",)),
     Case(story=store_commits.events_are_bounded),
     Case(story=store_rework.a_task_may_begin_with_outcomes),

@@ -25,7 +25,7 @@ async def outcome_and_next_intent_share_a_commit(rig: Rig) -> None:
     async with scene(rig) as on:
         state = await on.held()
         first = done(await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),))))
-        assert [(intent.step, intent.epoch) for intent in first.intents] == [(ONE, state.epoch)]
+        assert [(intent.step, intent.attempt.epoch) for intent in first.intents] == [(ONE, state.epoch)]
         assert (first.last_seq, [event.type for event in first.events]) == (3, ["attempt.started"])
         state = await on.load(state.id)
         assert state.in_flight == (ONE,)
@@ -251,6 +251,34 @@ async def pauses_follow_the_journal(rig: Rig) -> None:
         done(await on.commit(f.step_commit(await on.load(state.id), f.finished())))
         closed = await on.store.list_pauses(PauseFilter(task=state.id, status=None))
         assert [one.status for one in closed] == [PauseStatus.WITHDRAWN, PauseStatus.ANSWERED, PauseStatus.WITHDRAWN]
+
+
+async def pauses_run_out(rig: Rig) -> None:
+    """What runs out is listed by when somebody has to look: to warn, then to act; never again once it is closed."""
+    async with scene(rig) as on:
+        state = await on.held()
+        names: list[PauseId] = []
+        for step, expires_at in ((ONE, f.later(1000)), (TWO, f.later(500)), (THREE, None)):
+            name, opened, _ = f.paused(step)
+            assert isinstance(opened.body, e.PauseOpened)
+            then = None if expires_at is None else "reject"
+            pause = replace(opened.body.pause, expires_at=expires_at, on_timeout=then)
+            names.append(name)
+            timed = Draft(body=e.PauseOpened(pause=pause), step=step)
+            done(await on.commit(f.step_commit(await on.load(state.id), timed, at=f.later(0))))
+        listed = await on.store.list_pauses(PauseFilter(timed=True))
+        assert [(one.pause.id, one.due_at) for one in listed] == [(names[1], f.later(450)), (names[0], f.later(900))]
+        warned = Draft(body=e.PauseExpiring(pause=names[1], expires_at=f.later(2000), on_timeout="reject"), step=TWO)
+        done(await on.command(f.command(await on.load(state.id), warned)))
+        listed = await on.store.list_pauses(PauseFilter(task=state.id, timed=True))
+        assert [(one.pause.id, one.due_at) for one in listed] == [(names[0], f.later(900)), (names[1], f.later(2000))]
+        assert listed[1].pause.expires_at == f.later(2000)
+        expired = Draft(body=e.PauseExpired(pause=names[0], action="reject"), step=ONE)
+        skipped = Draft(body=e.StepSkipped(reason=e.SkipReason.REQUESTED), step=ONE)
+        done(await on.command(f.command(await on.load(state.id), expired, skipped)))
+        assert [one.pause.id for one in await on.store.list_pauses(PauseFilter(timed=True))] == [names[1]]
+        (closed,) = await on.store.list_pauses(PauseFilter(id=names[0], status=None))
+        assert closed.status is PauseStatus.EXPIRED
 
 
 async def no_update_is_lost(rig: Rig) -> None:

@@ -10,7 +10,7 @@ ME = WorkerId("w_1")
 
 
 def guard(last_seq: int, worker: WorkerId | None = ME) -> Guard:
-    return Guard(1, TaskStatus.RUNNING, 1, Epoch(1), worker, Seq(last_seq))
+    return Guard(1, TaskStatus.RUNNING, 1, Epoch(1), worker, Seq(last_seq), b"")
 
 
 def kept() -> Guards:

@@ -189,7 +189,7 @@ async def test_answers_with_a_value(window: Window, tools: Tools) -> None:
         ({"answer": "approve"}, 422, "answer_invalid"),
         ({"answer": "retry_with"}, 422, "answer_invalid"),
         ({"answer": "retry_with", "arguments": [1]}, 400, "bad_request"),
-        ({"answer": "supply_output", "output": 1, "digest": "x"}, 422, "unknown_field"),
+        ({"answer": "supply_output", "output": 1, "colour": "x"}, 422, "unknown_field"),
     ]
     for body, status, code in bad:
         assert codes(await window.refused("POST", path, body)) == (status, code)
@@ -219,7 +219,7 @@ async def test_one_answer_wins_and_the_same_again_is_fine(window: Window, tools:
     for other, who in late:
         status, error = await window.refused("POST", path, other, who=who)
         assert (status, error["code"]) == (409, "already_answered")
-        assert error["message"] == "human ana has answered already"
+        assert error["message"] == "human ana has answered already: skip"
         assert error["details"]["answered"] == first["answered"]
 
 

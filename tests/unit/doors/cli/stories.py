@@ -74,6 +74,13 @@ def error(message: str = "the server is down") -> Json:
     return {"code": "http_503", "category": "transient", "message": message, "what_to_do": "try later", "attempt": 4}
 
 
+CALL = {
+    "tool": "my.mail",
+    "tool_version": "1",
+    "effect": "once",
+    "input": {"value": {"to": "ana", "text": "hi"}, "digest": "sha256:77", "bytes": 2, "untrusted": False},
+    "editable": ["text"],
+}
 ANSWERS = {
     "uncertainOutcome": ("happened", "not_happened", "fail", "skip"),
     "toolError": ("retry", "retry_with", "supply_output", "skip", "fail", "cancel"),
@@ -81,6 +88,7 @@ ANSWERS = {
     "unresolvableParams": ("supply_arguments", "skip", "cancel"),
     "schemaMismatch": ("supply_arguments", "skip", "cancel"),
     "userRequested": ("resume", "cancel"),
+    "approvalRequired": ("approve", "edit", "reject", "answer"),
 }
 NEEDS = {
     "happened": "output",
@@ -88,13 +96,21 @@ NEEDS = {
     "answer": "value",
     "supply_arguments": "arguments",
     "retry_with": "arguments",
+    "edit": "arguments",
+    "reject": "note",
 }
 
 
 def pause(kind: str, step: str | None = "send", **reason: Any) -> Json:
     """A Pause with every answer it allows."""
+    about = {"digest": "sha256:77"} if kind == "approvalRequired" else {}
     answers: list[Json] = [
-        {"answer": word, "label": word, "schema": {"properties": {NEEDS[word]: {}}} if word in NEEDS else None}
+        {
+            "answer": word,
+            "label": word,
+            "schema": {"properties": {NEEDS[word]: {}}} if word in NEEDS else None,
+            "request": {"body": {"answer": word, **({} if word == "answer" else about)}},
+        }
         for word in ANSWERS[kind]
     ]
     fields: Json = {"type": kind, "blockedStep": step, "suggestedTool": "my.mail", **reason}
@@ -107,6 +123,7 @@ def pause(kind: str, step: str | None = "send", **reason: Any) -> Json:
         "why": "the call was cut off",
         "reason": fields,
         "guidance": None,
+        "call": CALL if kind == "approvalRequired" else None,
         "answers": answers,
         "opened_at": "2026-11-15T18:03:15.004Z",
     }

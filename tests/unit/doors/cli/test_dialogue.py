@@ -29,6 +29,15 @@ def say(kind: str, *lines: str, **reason: Any) -> tuple[Dialogue, Any]:
         ("userRequested", ["r"], {"answer": "resume"}),
         ("userRequested", ["w"], LEAVE),
         ("unresolvableParams", ["g", "a.txt"], {"answer": "supply_arguments", "arguments": {"path": "a.txt"}}),
+        ("approvalRequired", ["a"], {"answer": "approve", "digest": "sha256:77"}),
+        (
+            "approvalRequired",
+            ["e", "text=hello", ""],
+            {"answer": "edit", "digest": "sha256:77", "arguments": {"text": "hello"}},
+        ),
+        ("approvalRequired", ["r", "not now"], {"answer": "reject", "digest": "sha256:77", "note": "not now"}),
+        ("approvalRequired", ["o", '{"id": 7}'], {"answer": "answer", "value": {"id": 7}}),
+        ("approvalRequired", ["w"], LEAVE),
         ("inputRequired", ["blue"], {"answer": "answer", "value": "blue"}),
         ("inputRequired", [":skip"], {"answer": "skip"}),
         ("inputRequired", [":w"], LEAVE),
@@ -38,6 +47,16 @@ def test_lines_become_an_answer(kind: str, lines: list[str], body: object) -> No
     reason = {"inputRequired": {"question": "Which?", "schema": {"type": "string"}}}.get(kind, {})
     more = {"missingParam": "path"} if kind == "unresolvableParams" else {}
     assert say(kind, *lines, **reason, **more)[1] == body
+
+
+def test_an_approval_shows_the_call_before_it_asks() -> None:
+    talk, body = say("approvalRequired", "r", "")
+    assert body is None
+    assert talk.prompt.startswith("[a]pprove [e]dit [r]eject give its [o]utput [v]iew [w]")
+    assert 'to = "ana"; text = "hi"' in talk.hint
+    assert 'text = "hi"' in talk.details()
+    commands = answer_commands(talk.pause)
+    assert [command.split()[1] for command in commands] == ["approve", "approve", "reject", "answer"]
 
 
 def test_every_missing_field_is_asked_for() -> None:

@@ -11,10 +11,10 @@ from typing import Any, Final, Protocol
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
-from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, lines
+from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, last_link
 from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
-from everstep.domain.events import TaskCreated
+from everstep.domain.events import Draft, TaskCreated, TaskStarted
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
@@ -43,7 +43,7 @@ class Unit(Protocol):
 class StepUnit:
     """A holder's commit. Everything that can be made before the writer's turn is made here."""
 
-    __slots__ = ("answer", "children", "commit", "lines", "pauses", "size_bytes", "steady", "task")
+    __slots__ = ("answer", "children", "commit", "pauses", "size_bytes", "steady", "task")
 
     def __init__(self, commit: StepCommit) -> None:
         journal.check_row(commit.row)
@@ -51,18 +51,11 @@ class StepUnit:
         self.commit = commit
         self.task = commit.lease.task
         self.steady = steady(commit.row)
-        steps = [draft.step for draft in commit.drafts]
-        steps.extend([intent.step for intent in self.answer.intents])
-        self.lines = lines(commit.at, steps, self.answer.events)
         self.pauses = journal.pause_changes(commit.drafts, commit.at)
         self.size_bytes = 0
-        for line in self.lines:
-            self.size_bytes += len(line[4])
-        self.children: list[CreateUnit] = []
-        if commit.children:
-            self.children = [CreateUnit(child) for child in commit.children]
-            born = [event for child in self.children for event in child.events]
-            self.answer = replace(self.answer, events=(*self.answer.events, *born))
+        for event in self.answer.events:
+            self.size_bytes += len(event.encoded)
+        self.children: list[CreateUnit] = [CreateUnit(child) for child in commit.children] if commit.children else []
 
     @property
     def areas(self) -> tuple[str, ...]:
@@ -87,40 +80,44 @@ class StepUnit:
         written = (row.recoveries, row.done, self.answer.last_seq, self.commit.at)
         return (*written, guard.num, guard.epoch, guard.worker, guard.last_seq)
 
-    def after(self, guard: Guard) -> Guard:
+    def after(self, guard: Guard, head: bytes) -> Guard:
         """What stands once this is written."""
         row = self.commit.row
         worker = None if self.commit.release else guard.worker
-        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, self.answer.last_seq, self.steady)
+        last_seq = self.answer.last_seq
+        return Guard(guard.num, row.status, row.generation, guard.epoch, worker, last_seq, head, self.steady)
 
     def apply(self, desk: Desk) -> Commit:
         guard = desk.guard(self.task)
         if guard is None or not self.stands(guard):
             return stale(guard)
-        desk.change_many("insert_event", [(guard.num, *line) for line in self.lines])
+        rows = desk.linked(guard, self.commit.at, self.answer.events)
+        desk.change_many("insert_event", rows)
         if desk.change("release_task" if self.commit.release else "update_task", self.update(guard)) != 1:
             raise Mismatch(self.task)
         desk.change_pauses(guard.num, self.task, self.pauses)
-        desk.guards.put(self.task, self.after(guard))
-        for child in self.children:
-            child.apply(desk)
+        desk.guards.put(self.task, self.after(guard, last_link(rows, guard.head)))
+        if self.children:
+            made = [child.apply(desk) for child in self.children]
+            born = [event for one in made if isinstance(one, Created) for event in one.events]
+            return replace(self.answer, events=(*self.answer.events, *born))
         return self.answer
 
 
 class CreateUnit:
     """A new task and its first event."""
 
-    __slots__ = ("answer", "areas", "begun", "events", "plan", "size_bytes", "task")
+    __slots__ = ("answer", "areas", "begun", "plan", "size_bytes", "task")
 
     def __init__(self, task: NewTask) -> None:
         stamp = Stamp(task=task.id, last_seq=Seq(0), generation=1, at=task.at, actor=task.actor)
         self.task = task
-        self.events = journal.commit_drafts(stamp, (task.created,)).events
-        self.answer = Created(task=task.id, new=True, events=self.events)
+        events = journal.commit_drafts(stamp, (task.created,)).events
+        self.answer = Created(task=task.id, new=True, events=events)
         self.begun = None if task.first is None else _Begun(task.first)
         if self.begun is not None:
             committed = self.begun.commit.answer
-            events = (*self.events, *self.begun.claimed.events, *committed.events)
+            events = (*events, *self.begun.claimed.events, *committed.events)
             self.answer = Created(task=task.id, new=True, events=events, committed=committed)
         self.size_bytes = sum(len(event.encoded) for event in self.answer.events)
         assert isinstance(task.created.body, TaskCreated)
@@ -132,8 +129,7 @@ class CreateUnit:
 
     def apply(self, desk: Desk) -> Creation:
         task = self.task
-        values: dict[str, str | int | None] = {"id": task.id, "owner": task.owner, "key": task.key}
-        for known, owner, *digests in desk.rows("find_same_task", values):
+        for known, owner, *digests in desk.rows("find_same_task", (task.id, task.owner, task.key)):
             same = owner == task.owner and digests == [task.plan_digest, task.inputs_digest]
             if same:
                 return Created(task=known, new=False)
@@ -144,25 +140,27 @@ class CreateUnit:
             guard = desk.guard(command.task)
             if command.task != task.id and (guard is None or not stands(desk, guard, command)):
                 return stale(guard)
-        values |= {
-            "plan_name": task.plan_name,
-            "plan_digest": task.plan_digest,
-            "inputs_digest": task.inputs_digest,
-            "title": task.title,
-            "priority": task.priority,
-            "steps": task.steps,
-            "at": task.at,
-        }
-        desk.change("insert_task", values)
+        said = (task.plan_name, task.plan_digest, task.inputs_digest, task.title, task.priority, task.steps, task.at)
+        desk.change("insert_task", (task.id, task.owner, task.key, *said, *self._stands()))
         num = desk.connection.last_insert_rowid()
-        desk.append(num, task.at, (task.created,), self.events)
-        told = [CommandUnit(command=command).apply(desk) for command in task.commands]
-        if told:
+        new = Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), None)
+        head = desk.append(new, task.at, self.answer.events[:1])
+        if task.commands:
+            desk.guards.put(task.id, new._replace(head=head))
+            told = [CommandUnit(command=command).apply(desk) for command in task.commands]
             events = [event for one in told if isinstance(one, Committed) for event in one.events]
             return replace(self.answer, events=(*self.answer.events, *events))
         if self.begun is not None:
-            self.begun.apply(desk, Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1)))
+            self.begun.follow(desk, new._replace(head=head))
         return self.answer
+
+    def _stands(self) -> tuple[str | int | None, ...]:
+        """The figures, last seq, time, epoch and worker that the task is created with."""
+        if self.begun is None:
+            return (*figures(journal.QUEUED), Seq(1), self.task.at, Epoch(0), None)
+        commit = self.begun.commit.commit
+        worker = None if commit.release else commit.lease.worker
+        return (*figures(commit.row), self.begun.commit.answer.last_seq, commit.at, commit.lease.epoch, worker)
 
 
 class _Begun:
@@ -179,29 +177,32 @@ class _Begun:
             at=first.at,
             actor=journal.engine_actor(lease.worker),
         )
-        claim = Claim(worker=lease.worker, at=first.at, limit=1)
-        self.claimed = journal.start(claim, stamp, TaskStatus.QUEUED, Epoch(0))
+        body = TaskStarted(from_status=TaskStatus.QUEUED, worker=lease.worker, epoch=lease.epoch)
+        self.claimed = journal.commit_drafts(stamp, (Draft(body),))
         self.commit = StepUnit(first)
 
-    def apply(self, desk: Desk, guard: Guard) -> None:
-        _lease(desk, self.commit.commit.at, [(guard, self.claimed)])
-        if not isinstance(self.commit.apply(desk), Committed):
-            raise Mismatch(self.commit.task)
+    def follow(self, desk: Desk, new: Guard) -> None:
+        """Events, pauses, and what the writer remembers; the row is there."""
+        unit, worker = self.commit, self.commit.commit.lease.worker
+        head = desk.append(new, unit.commit.at, (*self.claimed.events, *unit.answer.events))
+        desk.change_pauses(new.num, unit.task, unit.pauses)
+        claimed = Guard(new.num, TaskStatus.RUNNING, 1, Epoch(1), worker, self.claimed.last_seq, None)
+        if not unit.stands(claimed):
+            raise Mismatch(unit.task)
+        desk.guards.put(unit.task, unit.after(claimed, head))
 
 
 def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
     """Write claims down."""
-    desk.change_many(
-        "insert_event",
-        [(guard.num, *line) for guard, one in started for line in lines(at, (None,), one.events)],
-    )
-    for guard, one in started:
+    rows = [row for guard, one in started for row in desk.linked(guard, at, one.events)]
+    desk.change_many("insert_event", rows)
+    for (guard, one), row in zip(started, rows, strict=True):
         lease = one.lease
         status = journal.status_once_claimed(guard.status)
         values = (status, lease.worker, at, at, guard.num, guard.epoch, guard.last_seq)
         if desk.change("claim_task", values) != 1:
             raise Mismatch(lease.task)
-        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq)
+        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq, row[-1])
         desk.guards.put(lease.task, after)
 
 
@@ -216,8 +217,8 @@ class ClaimUnit:
     def apply(self, desk: Desk) -> list[Claimed]:
         claim = self.claim
         started: list[tuple[Guard, Claimed]] = []
-        for num, task, status, generation, epoch, last_seq in self._candidates(desk):
-            guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq)
+        for num, task, status, generation, epoch, last_seq, head in self._candidates(desk):
+            guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq, head)
             stamp = Stamp(
                 task=TaskId(task),
                 last_seq=guard.last_seq,
@@ -272,7 +273,7 @@ class CommandUnit:
             actor=command.actor,
         )
         answer = journal.commit_drafts(stamp, command.drafts)
-        desk.append(guard.num, command.at, command.drafts, answer.events)
+        head = desk.append(guard, command.at, answer.events)
         values: dict[str, str | int | None] = {
             "status": row.status,
             "generation": row.generation,
@@ -293,7 +294,9 @@ class CommandUnit:
         if command.steps is not None:
             desk.change("revise_task", (command.steps, guard.num))
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
-        after = guard._replace(status=row.status, generation=row.generation, last_seq=answer.last_seq, steady=None)
+        after = guard._replace(
+            status=row.status, generation=row.generation, last_seq=answer.last_seq, head=head, steady=None
+        )
         desk.guards.put(command.task, after)
         return answer
 
@@ -329,13 +332,13 @@ class SweepUnit:
             actor=journal.engine_actor(desk.me),
         )
         answer = journal.commit_drafts(stamp, sweep.drafts)
-        desk.append(guard.num, sweep.at, sweep.drafts, answer.events)
+        head = desk.append(guard, sweep.at, answer.events)
         expected = (guard.num, guard.status, guard.epoch, guard.worker, guard.last_seq)
         if desk.change("sweep_task", (*figures(row), answer.last_seq, sweep.at, *expected)) != 1:
             raise Mismatch(sweep.task)
         desk.change_pauses(guard.num, sweep.task, journal.pause_changes(sweep.drafts, sweep.at))
         epoch = Epoch(guard.epoch + 1)
-        desk.guards.put(sweep.task, Guard(guard.num, row.status, row.generation, epoch, None, answer.last_seq))
+        desk.guards.put(sweep.task, Guard(guard.num, row.status, row.generation, epoch, None, answer.last_seq, head))
         return answer
 
 

@@ -5,13 +5,14 @@ from typing import Any, Final
 
 import apsw
 
-from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn
+from everstep.adapters.stores.chain import START, Seal
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
 from everstep.adapters.stores.sqlite.rows import Guard, guard_of
 from everstep.adapters.stores.sqlite.sql import sql
-from everstep.domain.events import Draft
-from everstep.domain.ids import Instant, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.ports.store import Journaled
 from everstep.wire.pause import encode_pause
+from everstep.wire.times import to_text
 
 
 class Mismatch(Exception):
@@ -77,10 +78,11 @@ class Guards:
 class Desk:
     """The writer's connection inside a transaction, and its memory."""
 
-    def __init__(self, connection: apsw.Connection, guards: Guards, me: WorkerId) -> None:
+    def __init__(self, connection: apsw.Connection, guards: Guards, me: WorkerId, seal: Seal) -> None:
         self.connection = connection
         self.guards = guards
         self.me = me
+        self.seal = seal
         self._cursor = connection.cursor()
 
     def rows(self, name: str, values: Any = None) -> Iterator[tuple[Any, ...]]:
@@ -105,26 +107,36 @@ class Desk:
         """What stands now; None if there is no such task."""
         return self.guards.find(task) or next((guard_of(row) for row in self.rows("find_guard", (task,))), None)
 
-    def append(self, num: int, at: Instant, drafts: Sequence[Draft], events: Sequence[Journaled]) -> None:
-        """Lines of one journal."""
-        steps = [draft.step for draft in drafts]
-        self.change_many("insert_event", [(num, *line) for line in lines(at, steps, events)])
+    def linked(self, guard: Guard, at: Instant, events: Sequence[Journaled]) -> list[tuple[Any, ...]]:
+        """Rows of a journal, each linked to the one before; the last column of the last one is the new head."""
+        num, link, seal = guard.num, guard.head or START, self.seal
+        rows = []
+        for event in events:
+            link = seal(link + event.encoded)
+            rows.append((num, event.seq, at, event.type, event.step, event.encoded.decode(), link))
+        return rows
+
+    def append(self, guard: Guard, at: Instant, events: Sequence[Journaled]) -> bytes:
+        """Lines of one journal; returns its new head."""
+        rows = self.linked(guard, at, events)
+        self.change_many("insert_event", rows)
+        return last_link(rows, guard.head)
 
     def change_pauses(self, num: int, task: TaskId, changes: Iterable[PauseChange]) -> None:
         """The list of pauses follows the journal."""
         for change in changes:
             match change:
-                case PauseOpened(pause=pause, at=at):
+                case PauseOpened(pause=pause, at=at, due_at=due_at):
                     body = encode_pause(pause, task, at).decode()
-                    self.change("open_pause", (pause.id, num, pause.step, pause.type, at, body))
+                    self.change("open_pause", (pause.id, num, pause.step, pause.type, at, due_at, body))
+                case PauseWarned(id=pause_id, expires_at=expires_at, due_at=due_at):
+                    self.change("warn_pause", (due_at, to_text(expires_at), pause_id, num))
                 case PauseClosed(id=pause_id, status=status):
                     self.change("close_pause", (status, pause_id, num))
                 case PausesWithdrawn():
                     self.change("withdraw_pauses", (num,))
 
 
-def lines(at: Instant, steps: Sequence[StepPath | None], events: Sequence[Journaled]) -> list[tuple[Any, ...]]:
-    """Rows of the journal, but for the task's number."""
-    return [
-        (event.seq, at, event.type, step, event.encoded.decode()) for event, step in zip(events, steps, strict=True)
-    ]
+def last_link(rows: Sequence[tuple[Any, ...]], before: bytes | None) -> bytes:
+    """The head after these rows."""
+    return rows[-1][-1] if rows else before or START

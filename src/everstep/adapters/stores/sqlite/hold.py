@@ -27,7 +27,15 @@ class Hold:
         self.lock = lock
         self.readers = Readers(path)
         self.artifacts = Artifacts(setup.artifacts, setup.fault)
-        self.ledger = Ledger(path, setup.durability, me=worker.id, fault=setup.fault, halt_readers=self.readers.halt)
+        self.seal = setup.seal
+        self.ledger = Ledger(
+            path,
+            setup.durability,
+            me=worker.id,
+            fault=setup.fault,
+            seal=setup.seal,
+            halt_readers=self.readers.halt,
+        )
         self.writes: GroupCommit[Unit] = GroupCommit(self.ledger)
 
     @property

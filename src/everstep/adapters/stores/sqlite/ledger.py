@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import apsw
 
+from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.sqlite.apply import StepUnit, Unit
 from everstep.adapters.stores.sqlite.connect import Durability, connect, make_durable, one, read, translate
-from everstep.adapters.stores.sqlite.desk import Desk, Guards, Mismatch
+from everstep.adapters.stores.sqlite.desk import Desk, Guards, Mismatch, last_link
 from everstep.adapters.stores.sqlite.forks import bury
 from everstep.adapters.stores.sqlite.rows import stale
 from everstep.domain.errors import EverstepError, StoreError, Unavailable, Validation
@@ -51,12 +52,14 @@ class Ledger:
         *,
         me: WorkerId,
         fault: Fault,
+        seal: Seal,
         halt_readers: Callable[[StoreError | None], None],
     ) -> None:
         self._path = path
         self._durability = durability
         self._me = me
         self._fault = fault
+        self._seal = seal
         self._halt_readers = halt_readers
         self._guards = Guards()
         self._floors: dict[TaskId, Seq] = {}
@@ -70,7 +73,7 @@ class Ledger:
 
     def open(self, connection: apsw.Connection) -> None:
         """Take over a connection that is set up."""
-        self._desk = Desk(connection, self._guards, self._me)
+        self._desk = Desk(connection, self._guards, self._me, self._seal)
 
     # --- what group commit calls ---
 
@@ -151,15 +154,15 @@ class Ledger:
             if guard is None or not unit.stands(guard):
                 answers[place] = stale(guard)
                 continue
-            num = guard.num
-            journal.extend([(num, *line) for line in unit.lines])
+            rows = desk.linked(guard, unit.commit.at, unit.answer.events)
+            journal.extend(rows)
             if unit.steady == guard.steady and not unit.commit.release:
                 touches.append(unit.touch(guard))
             else:
                 (releases if unit.commit.release else updates).append(unit.update(guard))
             if unit.pauses:
-                questions.append((num, unit))
-            put(unit.task, unit.after(guard))
+                questions.append((guard.num, unit))
+            put(unit.task, unit.after(guard, last_link(rows, guard.head)))
             answers[place] = unit.answer
         before = desk.connection.total_changes()
         desk.change_many("insert_event", journal)
@@ -218,7 +221,7 @@ class Ledger:
         if self._lost or time.monotonic() < self._next_try:
             return
         try:
-            self._desk = Desk(self._reopen(), self._guards, self._me)
+            self._desk = Desk(self._reopen(), self._guards, self._me, self._seal)
         except (apsw.Error, OSError) as error:
             self.trouble = translate(error)
         except StoreError as error:

@@ -10,6 +10,7 @@ from typing import Final
 
 import apsw
 
+from everstep.adapters.stores.chain import Seal, seal_with
 from everstep.adapters.stores.sqlite import keeping
 from everstep.adapters.stores.sqlite.artifacts import make_folder
 from everstep.adapters.stores.sqlite.connect import (
@@ -45,6 +46,12 @@ class Setup:
     durability: Durability
     allow_fuse: bool
     fault: Fault
+    audit_key: str = ""
+
+    @property
+    def seal(self) -> Seal:
+        """How lines of journals are linked."""
+        return seal_with(self.audit_key)
 
 
 def take(setup: Setup, worker: Worker) -> tuple[Path, Lock]:

@@ -3,25 +3,27 @@
 
 -- name: insert_event
 -- One line of the journal; the unique index refuses a seq that is there.
-INSERT INTO events (task, seq, at, type, step, body) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO events (task, seq, at, type, step, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_task
--- A new task; its first event follows in the same transaction.
-INSERT INTO tasks (id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, status,
-                   generation, epoch, last_seq, recoveries, done, created_at, updated_at)
-VALUES (:id, :owner, :key, :plan_name, :plan_digest, :inputs_digest, :title, :priority, :steps, 'queued',
-        1, 0, 1, 0, 0, :at, :at);
+-- A new task, queued or begun; its first events follow in the same transaction.
+INSERT INTO tasks (id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, created_at,
+                   status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code,
+                   last_seq, updated_at, epoch, worker)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: find_same_task
 -- Whether this id, or this key of this owner, has been given before.
-SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE id = :id
+SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE id = ?1
 UNION ALL
-SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE owner = :owner AND key = :key
+SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE owner = ?2 AND key = ?3
 LIMIT 1;
 
 -- name: find_guard
 -- What a write must find unchanged.
-SELECT num, status, generation, epoch, worker, last_seq FROM tasks WHERE id = ?;
+SELECT num, status, generation, epoch, worker, last_seq,
+       (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq)
+FROM tasks WHERE id = ?;
 
 -- name: update_task
 -- The holder's write. The worker stands; the row count confirms the guard.
@@ -69,13 +71,16 @@ UPDATE tasks SET steps = ? WHERE num = ?;
 
 -- name: claim_candidates
 -- Claimable tasks by priority and age, straight from the partial index.
-SELECT num, id, status, generation, epoch, last_seq, recoveries FROM tasks
+SELECT num, id, status, generation, epoch, last_seq,
+       (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq), recoveries
+FROM tasks
 WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
 ORDER BY priority, created_at, num;
 
 -- name: claim_candidates_of
 -- The same among named tasks only.
-SELECT num, tasks.id, status, generation, epoch, last_seq, recoveries
+SELECT num, tasks.id, status, generation, epoch, last_seq,
+       (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq), recoveries
 FROM json_each(:ids) AS wanted CROSS JOIN tasks ON tasks.id = wanted.value
 WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
 ORDER BY priority, created_at, num;
@@ -89,7 +94,11 @@ WHERE num = ? AND epoch = ? AND worker IS NULL AND last_seq = ?;
 
 -- name: open_pause
 -- Somebody is asked.
-INSERT INTO pauses (id, task, step, type, status, opened_at, body) VALUES (?, ?, ?, ?, 'open', ?, ?);
+INSERT INTO pauses (id, task, step, type, status, opened_at, due_at, body) VALUES (?, ?, ?, ?, 'open', ?, ?, ?);
+
+-- name: warn_pause
+-- It will run out then; the copy of the question says so too.
+UPDATE pauses SET due_at = ?, body = json_set(body, '$.expires_at', ?) WHERE id = ? AND task = ? AND status = 'open';
 
 -- name: close_pause
 -- Answered, or not asked any more.
@@ -164,7 +173,7 @@ CROSS JOIN events e INDEXED BY events_by_task ON e.task = t.num;
 
 -- name: read_events
 -- One journal from a cursor on.
-SELECT e.seq, e.type, e.body
+SELECT e.seq, e.type, e.step, e.body
 FROM tasks t CROSS JOIN events e ON e.task = t.num
 WHERE t.id = :task AND e.seq > :after
 ORDER BY e.seq LIMIT :limit;
@@ -194,7 +203,7 @@ SELECT id FROM tasks WHERE id >= :name AND id < :name || char(1114111) AND owner
 
 -- name: find_pause
 -- One pause by its id, open or not.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE p.id = :id
   AND (:owner IS NULL OR t.owner = :owner)
@@ -203,16 +212,25 @@ WHERE p.id = :id
 
 -- name: list_open_pauses
 -- Few, however many there were: straight from the partial index.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
 FROM pauses p INDEXED BY pauses_open CROSS JOIN tasks t ON t.num = p.task
 WHERE p.status = 'open'
   AND (:owner IS NULL OR t.owner = :owner)
   AND (:task IS NULL OR t.id = :task)
 ORDER BY p.opened_at, p.rowid LIMIT :limit;
 
+-- name: list_timed_pauses
+-- Open ones that run out, the next one first.
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
+FROM pauses p INDEXED BY pauses_due CROSS JOIN tasks t ON t.num = p.task
+WHERE p.status = 'open' AND p.due_at IS NOT NULL
+  AND (:owner IS NULL OR t.owner = :owner)
+  AND (:task IS NULL OR t.id = :task)
+ORDER BY p.due_at, p.rowid LIMIT :limit;
+
 -- name: list_pauses
 -- Also those that are closed; oldest first.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE (:owner IS NULL OR t.owner = :owner)
   AND (:task IS NULL OR t.id = :task)
@@ -255,11 +273,19 @@ FROM tasks WHERE num > :after ORDER BY num LIMIT :limit;
 
 -- name: journal_of
 -- One journal with its columns, to be held against each other.
-SELECT id, seq, at, type, step, body FROM events WHERE task = ? ORDER BY seq;
+SELECT id, seq, at, type, step, body, hash FROM events WHERE task = ? ORDER BY seq;
 
 -- name: open_pauses_of
 -- To be held against the journal.
 SELECT id FROM pauses WHERE task = ? AND status = 'open';
+
+-- name: linked_after
+-- The last line of any journal that is older than the links.
+SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'linked_after';
+
+-- name: chain_heads
+-- The last link of every journal.
+SELECT id, (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq) FROM tasks ORDER BY id;
 
 -- name: stray_events
 -- Lines of no task; foreign keys forbid them, a damaged file may have them.

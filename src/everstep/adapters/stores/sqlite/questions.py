@@ -33,7 +33,10 @@ def load_tasks(reader: Reader, ids: Sequence[TaskId], fetch: Fetch) -> list[Task
 def read_events(reader: Reader, task: TaskId, after: Seq, limit: int) -> list[Journaled]:
     """A part of one journal."""
     found = reader.rows("read_events", {"task": task, "after": after, "limit": limit})
-    return [Journaled(task=task, seq=Seq(seq), type=kind, encoded=body.encode()) for seq, kind, body in found]
+    return [
+        Journaled(task=task, seq=Seq(seq), type=kind, step=step, encoded=body.encode())
+        for seq, kind, step, body in found
+    ]
 
 
 def list_tasks(reader: Reader, which: TaskFilter) -> Page:
@@ -82,10 +85,12 @@ def find_task(reader: Reader, owner: str, name: str) -> list[TaskId]:
 
 
 def list_pauses(reader: Reader, which: PauseFilter) -> list[KeptPause]:
-    """Oldest first."""
+    """Oldest first, timed ones by when they are due."""
     values: dict[str, str | int | None] = {"owner": which.owner, "task": which.task}
     if which.id is not None:
         found = reader.rows("find_pause", {**values, "id": which.id, "status": which.status})
+    elif which.timed:
+        found = reader.rows("list_timed_pauses", {**values, "limit": which.limit})
     elif which.status is PauseStatus.OPEN:
         found = reader.rows("list_open_pauses", {**values, "limit": which.limit})
     else:

@@ -26,14 +26,16 @@ class Guard(NamedTuple):
     epoch: Epoch
     worker: WorkerId | None
     last_seq: Seq
+    head: bytes | None
+    """The last link of its audit chain."""
     steady: tuple[object, ...] | None = None
     """What its holder wrote last of the figures that hardly ever change; None: not known."""
 
 
 def guard_of(row: Row) -> Guard:
     """From `find_guard`."""
-    num, status, generation, epoch, worker, last_seq = row
-    return Guard(num, status_of(status), generation, epoch, worker, last_seq)
+    num, status, generation, epoch, worker, last_seq, head = row
+    return Guard(num, status_of(status), generation, epoch, worker, last_seq, head)
 
 
 def stale(guard: Guard | None) -> Stale:
@@ -124,11 +126,12 @@ def _worker(row: Row) -> Worker | None:
 
 def kept_pause(row: Row) -> KeptPause:
     """From `list_pauses`."""
-    task, owner, body, status, opened_at = row
+    task, owner, body, status, opened_at, due_at = row
     return KeptPause(
         task=TaskId(task),
         owner=owner,
         pause=decode_pause(body),
         status=PauseStatus(status),
         opened_at=Instant(opened_at),
+        due_at=due_at,
     )

@@ -62,7 +62,7 @@ CREATE INDEX tasks_held ON tasks (worker) WHERE worker IS NOT NULL;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX tasks_by_age ON tasks (created_at, num);
 
--- The journal: append only, in commit order; no foreign key, which would cost a look-up per event. `body` is the event as it is sent; the other columns repeat it.
+-- The journal: append only, in commit order; no foreign key, which would cost a look-up per event. `body` is the event as it is sent, `hash` links it to the line before; the other columns repeat it.
 CREATE TABLE events (
     id   INTEGER PRIMARY KEY,
     task INTEGER NOT NULL,
@@ -70,7 +70,8 @@ CREATE TABLE events (
     at   INTEGER NOT NULL,
     type TEXT NOT NULL,
     step TEXT,
-    body TEXT NOT NULL
+    body TEXT NOT NULL,
+    hash BLOB
 ) STRICT;
 
 CREATE UNIQUE INDEX events_by_task ON events (task, seq);
@@ -80,13 +81,15 @@ CREATE TABLE pauses (
     task      INTEGER NOT NULL REFERENCES tasks (num),
     step      TEXT,
     type      TEXT NOT NULL,
-    status    TEXT NOT NULL CHECK (status IN ('open', 'answered', 'withdrawn')),
+    status    TEXT NOT NULL CHECK (status IN ('open', 'answered', 'expired', 'withdrawn')),
     opened_at INTEGER NOT NULL,
+    due_at    INTEGER,
     body      TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX pauses_by_task ON pauses (task);
 CREATE INDEX pauses_open ON pauses (opened_at) WHERE status = 'open';
+CREATE INDEX pauses_due ON pauses (due_at) WHERE status = 'open' AND due_at IS NOT NULL;
 
 -- One row per step of a plan, pending ones included, derived from the journal; for people and their tools.
 CREATE VIEW task_executions AS
@@ -107,7 +110,7 @@ told AS (
            (SELECT max(e.seq) FROM events e
             WHERE e.task = p.num AND e.step = p.step_id
               AND e.type IN ('step.started', 'step.waiting', 'attempt.started', 'step.retry_scheduled', 'pause.opened',
-                             'pause.answered', 'step.completed', 'step.failed', 'step.skipped')) AS last_seq,
+                             'pause.answered', 'pause.expired', 'step.completed', 'step.failed', 'step.skipped')) AS last_seq,
            (SELECT e.body ->> '$.at' FROM events e, json_each(e.body, '$.data.skipped') k
             WHERE e.task = p.num AND e.type IN ('task.cancelled', 'task.failed') AND k.value = p.step_id) AS cut_at
     FROM planned p
@@ -147,4 +150,4 @@ SELECT p.task_id || '/' || p.step_id AS id,
 FROM told p
 LEFT JOIN events e ON e.task = p.num AND e.seq = p.last_seq;
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 3;

@@ -5,7 +5,7 @@ neither. What is returned is durable.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -35,6 +35,7 @@ class SqliteStore:
         durability: Durability = "power",
         artifacts: Path | None = None,
         allow_fuse: bool = False,
+        audit_key: str = "",
     ) -> None:
         self._setup = Setup(
             path=path,
@@ -42,6 +43,7 @@ class SqliteStore:
             durability=durability,
             allow_fuse=allow_fuse,
             fault=fault,
+            audit_key=audit_key,
         )
         self._clock = clock
         self._held: Hold | None = None
@@ -121,14 +123,18 @@ class SqliteStore:
 
     # Commits
 
-    async def commit_steps(self, commits: Sequence[t.StepCommit]) -> Sequence[port.Commit]:
+    def commit_steps(self, commits: Sequence[t.StepCommit]) -> Awaitable[Sequence[port.Commit]]:
         """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
+        if any(commit.children for commit in commits):
+            return self._commit_with_children(commits)
+        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])
+        return cast("Awaitable[Sequence[port.Commit]]", answers)
+
+    async def _commit_with_children(self, commits: Sequence[t.StepCommit]) -> Sequence[port.Commit]:
+        """The same, where a plan of a task that is made may have to be kept first."""
         units = [apply.StepUnit(commit) for commit in commits]
-        for unit in units:
-            if unit.children:
-                await self.put_payloads([child.plan for child in unit.children if child.plan is not None])
-        answers = await self._hold.writes.submit(units)
-        return cast("Sequence[port.Commit]", answers)
+        await self.put_payloads([child.plan for unit in units for child in unit.children if child.plan is not None])
+        return cast("Sequence[port.Commit]", await self._hold.writes.submit(units))
 
     async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:
         """Commands and answers, guarded by (status, generation, open pause)."""
@@ -152,7 +158,7 @@ class SqliteStore:
 
     # Keeping
 
-    async def info(self) -> port.Info:
+    async def info(self, *, whole: bool = False) -> port.Info:
         """Figures for health and doctor; a store in trouble says so instead of counting."""
         hold = self._hold
         trouble, tally = hold.ledger.trouble, hold.writes.tally
@@ -162,6 +168,7 @@ class SqliteStore:
         if trouble is None:
             tasks, events, size_bytes = await hold.readers.read(questions.counts)
             copied_at = await hold.readers.read(lambda reader: questions.meta(reader, keeping.MARK))
+        head = await hold.readers.read(keeping.head) if whole and trouble is None else None
         return port.Info(
             kind="sqlite",
             location=str(hold.path),
@@ -174,16 +181,17 @@ class SqliteStore:
                 status="ok" if trouble is None else "down",
                 reason=None if trouble is None else trouble.message,
                 copied_at=copied_at,
+                audit_head=head,
                 flushes=tally.flushes,
                 units=tally.units,
                 largest_group=tally.largest,
             ),
         )
 
-    async def check(self) -> Sequence[str]:
+    async def check(self) -> Sequence[port.Flaw]:
         """Integrity of the file and of every journal; one line per problem."""
         hold = self._hold
-        return await hold.readers.read(lambda reader: keeping.check(reader, hold.artifacts.read))
+        return await hold.readers.read(lambda reader: keeping.check(reader, hold.artifacts.read, hold.seal))
 
     async def backup(self, target: Path) -> None:
         """A verified copy, consistent as of one moment, marked as a copy."""
