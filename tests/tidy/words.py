@@ -35,7 +35,7 @@ QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"")
 
 # Spellings that are not ours to choose: (files, word).
 FIXED = (
-    ("src/everstep/domain/events.py", "service"),  # a kind of actor
+    ("src/everstep/domain/actors.py", "service"),  # a kind of actor
     ("src/everstep/adapters/stores/*", "execution"),  # the view task_executions
     ("src/everstep/adapters/temporal/*", "*"),  # Temporal's own vocabulary
     ("src/everstep/wire/plan*.py", "node"),  # PyYAML composes nodes

@@ -7,7 +7,7 @@ What an event means is `fold`'s business, how it is spelled `wire/event`'s. Read
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
-from everstep.domain import changes
+from everstep.domain import actors, changes
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseType
@@ -16,36 +16,13 @@ from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
+ActorKind: TypeAlias = actors.ActorKind
+Actor: TypeAlias = actors.Actor
+Who: TypeAlias = actors.Who
 Link: TypeAlias = changes.Link
 TaskReopened: TypeAlias = changes.TaskReopened
 PlanRevised: TypeAlias = changes.PlanRevised
 TaskUpdated: TypeAlias = changes.TaskUpdated
-
-
-class ActorKind(StrEnum):
-    """Who acted."""
-
-    HUMAN = "human"
-    LLM = "llm"
-    SERVICE = "service"
-    SYSTEM = "system"
-
-
-@record
-class Actor:
-    """Who did it, and through which door."""
-
-    kind: ActorKind
-    id: str
-    via: str
-
-
-@record
-class Who:
-    """On whose behalf, and by whom."""
-
-    owner: str
-    actor: Actor
 
 
 class SkipReason(StrEnum):

@@ -90,10 +90,15 @@ class Feed:
             self._by_task.pop(subscription.task, None)
 
     def publish(self, events: Sequence[Journaled]) -> None:
-        """Tell what one commit wrote, after it only: events of one task."""
-        if events:
-            for subscription in (*self._by_task.get(events[0].task, ()), *self._all):
-                subscription.push(events)
+        """Tell what one commit wrote, after it only; tasks that it made come last."""
+        if not events:
+            return
+        task = events[0].task
+        mine = events if events[-1].task == task else [event for event in events if event.task == task]
+        for subscription in (*self._by_task.get(task, ()), *self._all):
+            subscription.push(mine)
+        if mine is not events:
+            self.publish(events[len(mine) :])
 
     def close(self) -> None:
         """The engine stops: every reader learns it, and whoever comes later."""

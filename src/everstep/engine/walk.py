@@ -192,7 +192,9 @@ class Walk:
         if paths:
             await self._grace([self._calls[path] for path in paths])
         for path in [path for path in paths if path in self._calls]:
-            del self._calls[path]
+            if self._calls.pop(path).done():  # cancelled before its first turn: it never ran, so it could not report
+                self._ended.append((path, _CUT_OFF))
+                continue
             self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
             self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
 
