@@ -190,8 +190,8 @@ MUTANTS = (
         (
             Edit(
                 "domain/fold.py",
-                "    _move_step(state, step, to)\n    if step.attempt is not None:\n",
-                "    if step.attempts > 1:\n        _move_step(state, step, to)\n    if step.attempt is not None:\n",
+                "    move_step(state, step, to)\n    if step.attempt is not None:\n",
+                "    if step.attempts > 1:\n        move_step(state, step, to)\n    if step.attempt is not None:\n",
             ),
         ),
         CLEAN,
