@@ -140,10 +140,9 @@ MUTANTS = (
         "the intent is lost",
         (
             Edit(
-                "adapters/stores/sqlite/apply.py",
-                "        return lines(guard.num, self.commit.at, self.answer.events)\n",
-                "        every = lines(guard.num, self.commit.at, self.answer.events)\n"
-                "        return [line for line in every if line[3] != 'attempt.started']\n",
+                "adapters/stores/sqlite/desk.py",
+                "            rows.append((num, event.seq,",
+                "            event.type == 'attempt.started' or rows.append((num, event.seq,",
             ),
         ),
         CLEAN,
