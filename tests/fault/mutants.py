@@ -140,10 +140,9 @@ MUTANTS = (
         "the intent is lost",
         (
             Edit(
-                "adapters/stores/sqlite/apply.py",
-                "        return lines(guard.num, self.commit.at, self.answer.events)\n",
-                "        every = lines(guard.num, self.commit.at, self.answer.events)\n"
-                "        return [line for line in every if line[3] != 'attempt.started']\n",
+                "adapters/stores/sqlite/desk.py",
+                "            rows.append((num, event.seq,",
+                "            event.type == 'attempt.started' or rows.append((num, event.seq,",
             ),
         ),
         CLEAN,
@@ -190,8 +189,8 @@ MUTANTS = (
         (
             Edit(
                 "domain/fold.py",
-                "    _move_step(state, step, to)\n    if step.attempt is not None:\n",
-                "    if step.attempts > 1:\n        _move_step(state, step, to)\n    if step.attempt is not None:\n",
+                "    move_step(state, step, to)\n    if step.attempt is not None:\n",
+                "    if step.attempts > 1:\n        move_step(state, step, to)\n    if step.attempt is not None:\n",
             ),
         ),
         CLEAN,
