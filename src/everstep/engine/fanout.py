@@ -20,8 +20,8 @@ def open_items(lap: Lap, wired: Wired, step: StepState) -> None:
     """Write down what the step goes over."""
     assert wired.for_each is not None
     if step.items is not None:  # some of them stand since an earlier generation
-        lap.say(e.StepStarted(title=render(wired.title, lap.scope) or step.path, items=step.items), step.path)
-        return start_items(lap, wired, step)
+        title = render(wired.title, lap.scope) or step.path
+        return lap.say(e.StepStarted(title=title, items=step.items), step.path)
     match resolve(wired.for_each, lap.scope):
         case Unresolved() as gap:
             return propose.unresolved(lap, step, gap, "for_each")

@@ -301,3 +301,26 @@ async def test_a_fork_keeps_completed_items_of_a_list(engine: TestEngine, tools:
     forked = await task.fork("each")
     assert (await finish(engine, forked)).outputs == {"all": [{"value": f"i{n}"} for n in range(3)]}
     assert tools.calls == {"i0": 1, "i1": 2, "i2": 1}
+
+
+async def test_what_is_done_anew_is_asked_about_anew(engine: TestEngine, tools: Tools) -> None:
+    """An approval covers one effect: neither a kept item nor an earlier generation lends its own."""
+    tools.raises["i1"] = [Misconfigured("no"), None]
+    each: JsonObject = {
+        "id": "each",
+        "tool": "test.echo",
+        "for_each": ["i0", "i1"],
+        "with": {"label": "${item}"},
+        "approve": "All of them?",
+    }
+    task = await engine.start(plan_of(each))
+    assert (await finish(engine, task)).status == "paused"
+    await engine.inbox.only().approve()
+    assert (await finish(engine, await task.refresh())).status == "failed"
+    await task.refresh()
+    await task.retry()
+    assert (await finish(engine, task)).status == "paused"
+    assert tools.calls == {"i0": 1, "i1": 1}
+    await engine.inbox.only().approve()
+    assert (await finish(engine, await task.refresh())).status == "completed"
+    assert tools.calls == {"i0": 1, "i1": 2}
