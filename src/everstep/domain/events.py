@@ -7,6 +7,7 @@ What an event means is `fold`'s business, how it is spelled `wire/event`'s. Read
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
+from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseType
@@ -180,6 +181,8 @@ class TaskFailed:
     duration_s: float
     work_s: float
     issues: tuple[Issue, ...] = ()
+    step: StepPath | None = None
+    """The step that failed it; None if none did."""
 
 
 @record
@@ -196,6 +199,7 @@ class StepWaiting:
     detail: str
     until: Instant | None
     output: Sealed | None = None
+    ref: str | None = None
 
 
 @record
@@ -211,6 +215,7 @@ class AttemptStarted:
     input: Sealed
     coerced: tuple[str, ...] = ()
     approval: PauseId | None = None
+    degraded: Degraded | None = None
 
 
 @record
@@ -258,6 +263,17 @@ class StepRetryScheduled:
     error: ErrorRecord
     new_key: bool
     counted: bool = True
+    degraded: Degraded | None = None
+
+
+@record
+class StepFallback:
+    TYPE: ClassVar = "step.fallback"
+    tool_requested: str | None
+    tool_used: str | None
+    reason: str
+    number: int
+    """Which of the step's fallbacks, from 1."""
 
 
 @hot_record
@@ -270,6 +286,7 @@ class StepCompleted:
     tool_used: str | None
     duration_s: float
     wall_s: float = 0.0
+    degraded: Degraded | None = None
 
 
 @record
@@ -358,6 +375,7 @@ Body: TypeAlias = (
     | AttemptAbandoned
     | AttemptProbed
     | StepRetryScheduled
+    | StepFallback
     | StepCompleted
     | StepFailed
     | StepSkipped

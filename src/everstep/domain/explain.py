@@ -95,8 +95,10 @@ def explain_step(state: TaskState, step: StepState, opened: Opened | None = None
             on = WaitingOn(kind="retry", detail=code, until=step.retry_at)
             return Standing(doing=f"{words} waits to be tried again", since=since, waiting_on=on)
         case Phase.WAITING_SLOT if step.wait is not None:
-            on = WaitingOn(kind=step.wait.kind, detail=step.wait.detail, until=step.wait.until)
-            return Standing(doing=f"{words} waits in {step.wait.detail}", since=since, waiting_on=on)
+            wait = step.wait
+            on = WaitingOn(kind=wait.kind, detail=wait.detail, until=wait.until, ref=wait.ref)
+            where = f"for the breaker of {wait.detail}" if wait.kind == "breaker" else f"in {wait.detail}"
+            return Standing(doing=f"{words} waits {where}", since=since, waiting_on=on)
         case Phase.WAITING_SLOT:
             on = WaitingOn(kind="slot", detail=_tool(spec_of(state, step.path)))
             return Standing(doing=f"{words} waits for a place", since=since, waiting_on=on)

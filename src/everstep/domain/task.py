@@ -7,7 +7,9 @@ which applies what it is about to commit; if the commit is refused, the state is
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason
+from everstep.domain.breaker import Toll
+from everstep.domain.detour import Degraded, Detour
+from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason, TaskCreated
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import OF_THE_TASK, Pause
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
@@ -55,6 +57,7 @@ class DurableWait:
     detail: str
     until: Instant | None
     output: Sealed | None
+    ref: str | None = None
 
 
 @dataclass(init=False)
@@ -73,7 +76,11 @@ class StepState:
     tries: int = 0
     """Logical tries: a crash repeats the key of a try, a deliberate retry begins a new one."""
     retries: int = 0
+    """Transient ones used by the tool in force; those of other categories stand in the detour."""
     retry_at: Instant | None = None
+    detour: Detour | None = None
+    clock_from: Instant | None = None
+    """When its deadline began to count, if not with its start: a pause stops that clock."""
     attempt: OpenAttempt | None = None
     wait: DurableWait | None = None
     output: Sealed | None = None
@@ -111,6 +118,11 @@ class StepState:
         return self.status in ENDED
 
     @property
+    def counted_from(self) -> Instant | None:
+        """When the time for all its attempts and waits began."""
+        return self.clock_from or self.started_at
+
+    @property
     def in_flight(self) -> bool:
         """Whether a call may be under way."""
         return self.attempt is not None and self.wait is None
@@ -144,6 +156,7 @@ class TaskState:
     updated_at: Instant = Instant(0)
     started_at: Instant | None = None
     claimed_at: Instant | None = None
+    paused_at: Instant | None = None
     ended_at: Instant | None = None
     cancelled_at: Instant | None = None
     outcome: str | None = None
@@ -152,6 +165,7 @@ class TaskState:
     error: ErrorRecord | None = None
     failing: ErrorRecord | None = None
     """Set when a critical step failed: nothing new starts but `finally`."""
+    failing_step: StepPath | None = None
     steps: dict[StepPath, StepState] = field(default_factory=dict)
     specs: dict[str, StepSpec] = field(default_factory=dict)
     pauses: dict[PauseId, Pause] = field(default_factory=dict)
@@ -191,6 +205,33 @@ class TaskState:
     def held_back(self) -> bool:
         """Whether a pause of the whole task is open: then nothing starts."""
         return bool(self.pauses) and any(pause.type in OF_THE_TASK for pause in self.pauses.values())
+
+
+def begin(event: Recorded, body: TaskCreated, owner: str) -> TaskState:
+    """A task as it is accepted."""
+    state = TaskState(
+        id=event.task,
+        owner=owner,
+        plan=body.plan,
+        plan_digest=body.plan_digest,
+        trusted=body.trusted,
+        key=body.key,
+        title=body.title,
+        inputs=body.inputs,
+        labels=body.labels,
+        priority=body.priority,
+        workspace=body.workspace,
+        pause_after=body.pause_after,
+        pause_timeout_ms=body.pause_timeout_ms,
+        created_at=event.at,
+        created_by=event.actor,
+        updated_at=event.at,
+    )
+    for spec in (*body.plan.steps, *body.plan.finally_steps):
+        state.specs[spec.id] = spec
+        path = StepPath(spec.id)
+        state.steps[path] = StepState(path)
+    return state
 
 
 @hot_record
@@ -277,6 +318,7 @@ class Proposal:
     coerced: tuple[str, ...] = ()
     approval: PauseId | None = None
     """The grant it uses up."""
+    degraded: Degraded | None = None
 
 
 @hot_record
@@ -301,6 +343,8 @@ class StepCommit:
     row: TaskRow
     release: bool = False
     """Give the lease up: the task waits for somebody or has ended."""
+    toll: Toll | None = None
+    """What the breakers learn, and which proposals need their leave; a proposal without it is refused alone."""
 
 
 @record
