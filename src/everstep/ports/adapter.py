@@ -49,12 +49,20 @@ class ToolAdapter(ABC):
         """The spec's."""
         return None
 
+    def degrade(self, call: Call, level: int, cause: Failure) -> Call | None:  # noqa: ARG002
+        """No ladder: what ran out is not tried again."""
+        return None
+
+    def target(self, call: Call) -> str:
+        """The tool itself."""
+        return call.tool
+
 
 class Completed(ToolAdapter):
     """An object with `tools` and `execute`, completed with the safe answers for what it does not say."""
 
     def __init__(self, adapter: Any) -> None:  # noqa: ANN401 -- whatever somebody wrote, judged by what it has
-        for name in ("validate", "estimate", "health", "classify", "probe", "effect_of"):
+        for name in ("validate", "estimate", "health", "classify", "probe", "effect_of", "degrade", "target"):
             if hasattr(adapter, name):
                 setattr(self, name, getattr(adapter, name))
         self._adapter = adapter

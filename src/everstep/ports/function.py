@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, TypeAlias
 
-from everstep.domain.failure import Category
+from everstep.domain.failure import Category, Failure
 from everstep.domain.record import record
 from everstep.domain.values import JsonValue
 from everstep.ports.tool import Call, Health, Prior, ToolSpec
@@ -31,3 +31,6 @@ class Function:
     probe: Callable[[Call], ProbeAnswer | Awaitable[ProbeAnswer]] | None = None
     estimate: Callable[[Call], Prior | None] | None = None
     health: Callable[[], Health | Awaitable[Health]] | None = None
+    degrade: Callable[[Call, int, Failure], Call | None] | None = None
+    target: str | None = None
+    """The argument that names the breaker's target."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from everstep.domain import events as e
 from everstep.domain import pauses as p
+from everstep.domain.detour import Degraded
 from everstep.domain.errors import LimitExceeded
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
@@ -112,6 +113,9 @@ STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 STRATEGIES[tuple[dict[str, "JsonValue"], ...]] = st.lists(objects, max_size=2).map(tuple)
+STRATEGIES[Degraded | None] = st.none() | st.builds(
+    Degraded, level=counts, set=objects, drop=st.lists(words, max_size=2).map(tuple)
+)
 
 
 def records(kind: type) -> st.SearchStrategy[Any]:

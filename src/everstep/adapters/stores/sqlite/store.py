@@ -13,6 +13,7 @@ from everstep.adapters.stores.sqlite import apply, keeping, questions
 from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.hold import Hold, open_store, opened
 from everstep.adapters.stores.sqlite.opening import Setup
+from everstep.adapters.stores.sqlite.toll import SqliteTroubles, unit_of
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.values import JsonValue
@@ -47,6 +48,7 @@ class SqliteStore:
         )
         self._clock = clock
         self._held: Hold | None = None
+        self.troubles: Final = SqliteTroubles(lambda: self._hold)
 
     @property
     def _hold(self) -> Hold:
@@ -125,7 +127,7 @@ class SqliteStore:
 
     def commit_steps(self, commits: Sequence[t.StepCommit]) -> Awaitable[Sequence[port.Commit]]:
         """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
-        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])
+        answers = self._hold.writes.submit([unit_of(commit) for commit in commits])
         return cast("Awaitable[Sequence[port.Commit]]", answers)
 
     async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:
