@@ -47,6 +47,8 @@ class Desk:
     def __init__(self, runtime: Runtime, workspace: str) -> None:
         self._runtime = runtime
         self._kit = runtime.kit
+        self.troubles = runtime.troubles
+        """What went wrong over all tasks, and how to reset a breaker."""
         self._workspace = workspace
         self._facts = {entry.spec.name: facts_of(entry) for entry in runtime.kit.catalog.entries()}
         self._sound: set[tuple[Digest, bool]] = set()

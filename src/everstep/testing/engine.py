@@ -148,6 +148,11 @@ class TestEngine:
         await self.open()
 
     @property
+    def who(self) -> Who:
+        """On whose behalf tests ask."""
+        return self._who
+
+    @property
     def desk(self) -> Desk:
         """The operations behind every door."""
         assert self._desk is not None
