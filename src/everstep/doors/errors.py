@@ -67,6 +67,36 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
     "store_refused": _row(500, AWAY, "This cannot be used as a store"),
     "durability_not_met": _row(500, AWAY, "The store cannot keep its promises"),
 }
+REMEDIES: Final[Mapping[str, str]] = {
+    "bad_request": "correct the request; `details` says where",
+    "too_large": "send less, or hand large values over as files",
+    "not_found": "list what there is: everstep ls",
+    "method_not_allowed": "use one of the methods in `details.allow`",
+    "resync_required": "read the task again, then its events from there on",
+    "forbidden": "ask the operator for a token with the scope that is named",
+    "illegal_state": "look at the task first: everstep show TASK",
+    "answer_needed": "answer what it waits for: everstep inbox",
+    "already_answered": "look what was answered: everstep show TASK",
+    "stale_digest": "look at the call again, then approve what you see",
+    "answer_not_allowed": "let one of those answer whom `may_answer` names",
+    "idempotency_conflict": "use another key, or the same plan and inputs",
+    "version_conflict": "look again, then decide",
+    "task_not_completed": "look why: everstep show TASK",
+    "plan_invalid": "correct the plan: everstep plan check FILE names every problem",
+    "inputs_invalid": "correct the inputs; `details.problems` names all of them",
+    "answer_invalid": "give one of the answers that the pause lists",
+    "unknown_field": "leave the field out, or correct its name",
+    "config_invalid": "correct the setting at the place that is named",
+    "internal": "report it with the id of the error",
+    "not_ready": "try again in a moment; health says what it waits for",
+    "overloaded": "try again in a moment",
+    "store_unavailable": "see whether its disk is there and well: everstep doctor",
+    "store_full": "free disk space; nothing is lost, and work goes on by itself",
+    "store_locked": "use the engine that holds it, or end that process: everstep doctor",
+    "store_refused": "name another store, or use the program that made it",
+    "durability_not_met": "put the store on a local disk, or set `durability` to process",
+}
+"""What a person can do about each, where the error itself does not know better."""
 RETRY_AFTER_S: Final[Mapping[str, int]] = {"not_ready": 1, "overloaded": 1, "store_unavailable": 1}
 """When it is worth asking again."""
 
