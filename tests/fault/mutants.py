@@ -88,7 +88,7 @@ MUTANTS = (
         (
             Edit(
                 "adapters/stores/sqlite/store.py",
-                "        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])\n",
+                "        answers = self._hold.writes.submit([unit_of(commit) for commit in commits])\n",
                 "        import asyncio\n"
                 "        units = [apply.StepUnit(commit) for commit in commits]\n"
                 "        self._late = asyncio.ensure_future(self._hold.writes.submit(units))\n"
@@ -140,10 +140,9 @@ MUTANTS = (
         "the intent is lost",
         (
             Edit(
-                "adapters/stores/sqlite/apply.py",
-                "        return lines(guard.num, self.commit.at, self.answer.events)\n",
-                "        every = lines(guard.num, self.commit.at, self.answer.events)\n"
-                "        return [line for line in every if line[3] != 'attempt.started']\n",
+                "adapters/stores/sqlite/desk.py",
+                "event.encoded.decode(), link))\n        return rows\n",
+                "event.encoded.decode(), link))\n        return [row for row in rows if row[3] != 'attempt.started']\n",
             ),
         ),
         CLEAN,
@@ -190,8 +189,8 @@ MUTANTS = (
         (
             Edit(
                 "domain/fold.py",
-                "    _move_step(state, step, to)\n    if step.attempt is not None:\n",
-                "    if step.attempts > 1:\n        _move_step(state, step, to)\n    if step.attempt is not None:\n",
+                "    move_step(state, step, to)\n    if step.attempt is not None:\n",
+                "    if step.attempts > 1:\n        move_step(state, step, to)\n    if step.attempt is not None:\n",
             ),
         ),
         CLEAN,
@@ -220,7 +219,7 @@ MUTANTS = (
         (
             Edit(
                 "engine/propose.py",
-                "    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or",
+                "    if (wired.spec.approve is not None and not fallback.in_force(step)) or",
                 "    if",
             ),
         ),
