@@ -6,9 +6,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar
 
+from everstep.domain.breaker import BreakerPolicy
+from everstep.domain.catalogue import ERROR_CODES, ErrorCode
 from everstep.domain.failure import TREATMENT
 from everstep.domain.pauses import ANSWERS
 from everstep.domain.states import ATTEMPT_MOVES, STEP_MOVES, TASK_MOVES
+from everstep.doors.errors import REFUSALS, REMEDIES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 NOTE: Final = "<!-- Generated from the code by `make docs`; do not edit. -->"
@@ -51,7 +54,8 @@ def states_page() -> str:
 def failures_page() -> str:
     """How each category of failure is treated, and what each pause may be answered with."""
     rows = [
-        f"| `{category}` | {rule.retries} | {'yes' if rule.counts_for_breaker else 'no'} | {rule.then} |"
+        f"| `{category}` | {rule.retries}{f', {rule.only_if}' if rule.only_if else ''} "
+        f"| {(rule.counts_if or 'yes') if rule.counts_for_breaker else 'no'} | {rule.then} |"
         for category, rule in TREATMENT.items()
     ]
     answers = [f"| `{kind}` | {', '.join(f'`{word}`' for word in words)} |" for kind, words in ANSWERS.items()]
@@ -64,6 +68,21 @@ def failures_page() -> str:
         "|---|---|---|---|",
         *rows,
         "",
+        "A step's `retry` sets the transient retries; `retry: 0` turns the others off too. When retries are used up,",
+        "the step's `fallback`s are tried in order, then its `on_error` decides. After a call that may have acted,",
+        "a fallback is tried only in place of a `pure` tool.",
+        "",
+        "## Circuit breakers",
+        "",
+        f"Calls of one tool to one target share a breaker. It opens after {BREAKER.failures} counted failures",
+        f"in a row, or when {BREAKER.share:.0%} of the last {BREAKER.last} calls (at least {BREAKER.least})",
+        f"within {BREAKER.window_ms // 1000} s failed. It stays open for {BREAKER.cool_down_ms // 1000} s,",
+        f"each time twice as long up to {BREAKER.max_cool_down_ms // 1000} s, then lets one probe through at a time;",
+        f"{BREAKER.close_after} successes close it. A step that meets an open breaker goes on with its fallback, else",
+        "it waits, which costs no retry. `everstep breakers` shows and resets them.",
+        "",
+        "## Pauses",
+        "",
         "| pause | answers |",
         "|---|---|",
         *answers,
@@ -71,7 +90,61 @@ def failures_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-PAGES: Final = {"docs/concepts/states.md": states_page, "docs/concepts/failures.md": failures_page}
+def errors_page() -> str:
+    """Every code: what it means, how it counts, what to do."""
+    steps = [
+        f"| `{code}` | {row.category} | {row.effect_state} | {row.title} | {row.what_to_do} |"
+        for code, row in sorted(ERROR_CODES.items())
+        if not code.startswith("http_")
+    ]
+    groups: dict[ErrorCode, list[str]] = {}
+    for code, row in ERROR_CODES.items():
+        if code.startswith("http_"):
+            groups.setdefault(row, []).append(code.removeprefix("http_"))
+    answers = [
+        f"| {_statuses(codes)} | {row.category} | {row.effect_state} | {row.title} | {row.what_to_do} |"
+        for row, codes in groups.items()
+    ]
+    refused = [
+        f"| `{code}` | {row.status} | {row.exit} | {row.title} | {REMEDIES[code]} |" for code, row in REFUSALS.items()
+    ]
+    parts = [
+        "# Error codes",
+        NOTE,
+        "After this page you know what any code means and what to do about it. `everstep explain CODE` says the same.",
+        "",
+        "## Of a step",
+        "How each category is treated: [failures](../concepts/failures.md). `effect`: whether the call may have acted.",
+        "",
+        "| code | category | effect | what happened | what to do |",
+        "|---|---|---|---|---|",
+        *steps,
+        *answers,
+        "",
+        "## Of a request or command",
+        "",
+        "| code | HTTP | exit | what happened | what to do |",
+        "|---|---|---|---|---|",
+        *refused,
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _statuses(codes: list[str]) -> str:
+    """Few by name, a hundred of them by their hundred."""
+    hundred = codes[0][0]
+    many = len(codes) > MANY
+    named = [f"`http_{code}`" for code in codes if not many or code[0] != hundred]
+    return ", ".join([f"any other `http_{hundred}xx`", *named] if many else named)
+
+
+BREAKER: Final = BreakerPolicy()
+MANY: Final = 20
+PAGES: Final = {
+    "docs/concepts/states.md": states_page,
+    "docs/concepts/failures.md": failures_page,
+    "docs/reference/errors.md": errors_page,
+}
 
 
 def main(*, check: bool) -> int:

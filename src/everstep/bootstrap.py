@@ -29,6 +29,7 @@ from everstep.domain.events import Actor, ActorKind
 from everstep.domain.expiry import Patience
 from everstep.domain.ids import Millis, WorkerId
 from everstep.domain.policy import RetryPolicy
+from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog
 from everstep.engine.feed import Feed
 from everstep.engine.kit import Kit, Limits
@@ -148,6 +149,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         worker=worker_id,
         actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
         limits=limits_of(settings),
+        breakers=Breakers(settings.breaker),
     )
     now = outside.clock.now()
     worker = Worker(

@@ -211,3 +211,50 @@ def test_listing_a_thousand_tasks_costs_little_beyond_the_start(here: Project) -
     assert len(here.run("ls", "--all").out.splitlines()) == 2000
     start_s = min(cpu_s(here, "tools") for _ in range(3))
     assert min(cpu_s(here, "ls", "--all") for _ in range(3)) - start_s <= 0.3
+
+
+FAILING = """
+name: failing
+steps:
+  - {id: get, tool: tools.get, with: {}, retry: 0}
+"""
+DOWN = '''
+from everstep import Transient, tool
+
+
+@tool("tools.get", effect="pure")
+async def get() -> int:
+    """Ask a server that is down."""
+    raise Transient("the server is down")
+'''
+
+
+@pytest.mark.req("8.1", "8.3")
+def test_errors_and_breakers_over_all_tasks(here: Project) -> None:
+    here.write("down.py", DOWN)
+    here.write("everstep.toml", 'tools = ["down"]\n')
+    here.write("failing.plan.yaml", FAILING)
+    assert here.run("breakers").code == 0
+    assert here.run("logs", "--errors", "--json").json["items"] == []
+    for _ in range(5):
+        assert here.run("run", "failing.plan.yaml", "--new").code == 1
+    listed = here.run("logs", "--errors").out.splitlines()
+    assert len(listed) == 5
+    assert "transient" in listed[0]
+    assert "[tool_transient]  the server is down" in listed[0]
+    assert len(here.run("logs", "--errors", "--tool", "tools.get", "--since", "1h", "--json").json["items"]) == 5
+    assert here.run("logs", "--errors", "--category", "logic", "--json").json["items"] == []
+    assert here.run("logs", "--category", "logic").code == 2
+    (breaker,) = here.run("breakers", "--json").json["items"]
+    assert (breaker["state"], breaker["failures"]) == ("open", 5)
+    assert "tools.get" in here.run("breakers").out
+    assert "closed" in here.run("breakers", "reset", breaker["id"][:6]).out
+    assert here.run("breakers", "--json").json["items"] == []
+    assert here.run("breakers", "reset", breaker["id"]).code == 5
+    assert here.run("breakers", "reset").code == 2
+
+
+@pytest.mark.req("8.4")
+@pytest.mark.parametrize("code", ["os_denied", "limit_memory", "not_found", "store_full"])
+def test_explain_says_what_to_do(here: Project, code: str) -> None:
+    assert "\n  do        " in here.run("explain", code).out

@@ -88,7 +88,7 @@ MUTANTS = (
         (
             Edit(
                 "adapters/stores/sqlite/store.py",
-                "        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])\n",
+                "        answers = self._hold.writes.submit([unit_of(commit) for commit in commits])\n",
                 "        import asyncio\n"
                 "        units = [apply.StepUnit(commit) for commit in commits]\n"
                 "        self._late = asyncio.ensure_future(self._hold.writes.submit(units))\n"
@@ -219,7 +219,7 @@ MUTANTS = (
         (
             Edit(
                 "engine/propose.py",
-                "    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or",
+                "    if (wired.spec.approve is not None and not fallback.in_force(step)) or",
                 "    if",
             ),
         ),

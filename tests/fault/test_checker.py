@@ -190,6 +190,66 @@ def test_too_many_retries_are_found(tmp_path: Path) -> None:
     assert found(history, tmp_path) == {"C11"}
 
 
+def of_category(category: str, calls: int) -> History:
+    """A step that is called so often, each time failing in this way."""
+    history = retried()
+    for number in range(4, calls, -1):
+        history.drop("attempt.failed", number)
+        history.drop("attempt.started", number)
+    for number in range(1, calls + 1):
+        change(history, "attempt.failed", number, error={"category": category})
+    change(history, "step.failed", attempt=calls)
+    history.row["ended_at"] = history.lines[-1].at
+    return history
+
+
+@pytest.mark.parametrize(
+    ("category", "calls"), [("transient", 4), ("permission", 2), ("resource", 3), ("configuration", 1), ("logic", 1)]
+)
+def test_each_category_has_its_own_bound(tmp_path: Path, category: str, calls: int) -> None:
+    (tmp_path / "most").mkdir()
+    assert found(of_category(category, calls), tmp_path / "most") == set()
+    if calls < 4:
+        assert found(of_category(category, calls + 1), tmp_path) == {"C11"}
+
+
+def fallen_back(number: int = 1, tool: str = "other") -> History:
+    """Four calls, then the fallback's own four."""
+    history = retried()
+    plan = history.lines[0].data["plan"]
+    plan["steps"][0]["fallback"] = [{"tool": "other"}]
+    ends = [history.lines.pop() for _ in range(2)][::-1]
+    history.add("step.fallback", "a", tool_requested="first", tool_used=tool, reason="http_503", number=number)
+    for attempt in range(5, 9):
+        history.intent("a", attempt, 1, W1, effect="idempotent", idempotency_key=f"key-{attempt}")
+        history.add("attempt.failed", "a", attempt=attempt, effect_state="none", called=True)
+    for end in ends:
+        history.add(end.type, end.step, **end.data)
+    change(history, "step.failed", attempt=8)
+    history.row.update(last_seq=len(history.lines), ended_at=history.lines[-1].at)
+    return history
+
+
+def test_a_fallback_begins_anew(tmp_path: Path) -> None:
+    assert found(fallen_back(), tmp_path) == set()
+
+
+def test_a_fallback_has_its_own_bound(tmp_path: Path) -> None:
+    history = fallen_back()
+    history.lines[0].data["plan"]["steps"][0]["fallback"][0]["retry"] = 2
+    assert found(history, tmp_path) == {"C11"}
+
+
+def test_a_fallback_that_nobody_planned_is_found(tmp_path: Path) -> None:
+    assert found(fallen_back(tool="stranger"), tmp_path) == {"C5"}
+
+
+def test_a_fallback_after_a_call_that_may_have_acted_is_found(tmp_path: Path) -> None:
+    history = fallen_back()
+    change(history, "attempt.failed", 4, effect_state="unknown")
+    assert found(history, tmp_path) == {"C10"}
+
+
 def test_a_retry_needs_a_new_key(tmp_path: Path) -> None:
     history = retried()
     change(history, "attempt.started", 2, idempotency_key="key-1")

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, ParamSpec, TypedDict, TypeVar, Unpack, c
 
 from everstep.authoring.signature import Signature, signature_of
 from everstep.domain.canonical import canonical_text
-from everstep.domain.failure import Category
+from everstep.domain.failure import Category, Failure
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
 from everstep.domain.quantities import parse_duration
@@ -42,8 +42,12 @@ class ToolOptions(TypedDict, total=False):
     estimate: Callable[[Call], Prior | None]
     health: Callable[[], Health | Awaitable[Health]]
     undo: Callable[[Call, JsonValue, Ctx], object]
+    degrade: Callable[[Call, int, Failure], Call | None]
     timeout: str
+    step_timeout: str
     retry: int
+    breaker: str
+    target: str
     transient: tuple[type[Exception], ...]
     permission: tuple[type[Exception], ...]
     configuration: tuple[type[Exception], ...]
@@ -134,6 +138,8 @@ def make(function: Callable[P, R], name: str | None, options: ToolOptions) -> Fu
         estimate=options.get("estimate"),
         health=options.get("health"),
         undo=options.get("undo"),
+        degrade=options.get("degrade"),
+        target=_target(name, signature, options.get("target")),
     )
     return FunctionTool(function, served)
 
@@ -157,8 +163,10 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         output_schema=signature.output_schema,
         effect=_effect(name, options),
         isolation="inline" if inspect.iscoroutinefunction(function) else "thread",
-        timeout_ms=_timeout(name, options.get("timeout")),
+        timeout_ms=_timeout(name, options.get("timeout")) or TIMEOUT_MS,
+        step_timeout_ms=_timeout(name, options.get("step_timeout")),
         retries=options.get("retry"),
+        breaker=options.get("breaker"),
         trusted_output=options.get("trusted_output", False),
         probeable="probe" in options,
         undoable="undo" in options,
@@ -180,11 +188,19 @@ def _effect(name: str, options: ToolOptions) -> Effect:
     return Effect(word)
 
 
-def _timeout(name: str, text: str | None) -> Millis:
-    length = TIMEOUT_MS if text is None else parse_duration(text)
-    if length is None:
+def _timeout(name: str, text: str | None) -> Millis | None:
+    length = None if text is None else parse_duration(text)
+    if length is None and text is not None:
         raise TypeError(f"tool '{name}': '{text}' is not a duration, write 500ms, 30s, 1h30m")
     return length
+
+
+def _target(name: str, signature: Signature, argument: str | None) -> str | None:
+    known = signature.input_schema.get("properties")
+    assert isinstance(known, dict)
+    if argument is not None and argument not in known:
+        raise TypeError(did_you_mean(f"tool '{name}': target= names no argument", suggest(argument, [*known])))
+    return argument
 
 
 def _named(name: str, options: ToolOptions) -> Named:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from everstep.domain import events as e
+from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState
 from everstep.domain.ids import Epoch, Instant, PauseId, StepPath, WorkerId
 from everstep.domain.pauses import Pause
@@ -32,6 +33,7 @@ class Attempt:
     input: Sealed
     started_at: Instant
     approval: PauseId | None = None
+    degraded: Degraded | None = None
     status: AttemptStatus = AttemptStatus.STARTED
     error: e.ErrorRecord | None = None
     effect_state: EffectState | None = None
@@ -84,6 +86,7 @@ def _started(history: History, event: e.Recorded, body: e.AttemptStarted) -> Non
         input=body.input,
         started_at=event.at,
         approval=body.approval,
+        degraded=body.degraded,
     )
     if body.approval is not None:
         history.grants[body.approval] = "consumed"

@@ -113,6 +113,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
         "the worker died inside the call",
         "the effect rule decides: call again, look, or ask",
     ),
+    "breaker_open": _row(
+        Category.TRANSIENT,
+        _NONE,
+        "calls failed too often and are held back for a while",
+        "wait, or, if the cause is gone: everstep breakers reset ID",
+    ),
     "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
     "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),
     "child_failed": _row(Category.LOGIC, _MADE, "the task that the step made did not complete", "look at that task"),

@@ -3,11 +3,15 @@
 No events means: it already holds.
 """
 
+from dataclasses import replace
+
 from everstep.domain import events as e
 from everstep.domain.approval import Names, rejected
+from everstep.domain.decide import spec_of
+from everstep.domain.detour import Detour, next_fallback
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Digest, PauseId, StepPath
+from everstep.domain.ids import Digest, Instant, PauseId, StepPath
 from everstep.domain.pauses import OF_THE_TASK, Pause, UserRequested
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
@@ -93,6 +97,10 @@ class Reply:
     value: JsonValue = None
     digest: str | None = None
     """Of the call that the approver has seen."""
+    at: Instant | None = None
+    """A retry not before this time."""
+    tool: str | None = None
+    """A retry with this one of the step's fallbacks."""
 
 
 @record
@@ -107,6 +115,8 @@ class Answer:
     digest: Digest | None = None
     diff: tuple[JsonObject, ...] = ()
     names: Names = Names(error="", pause=PauseId(""))
+    at: Instant | None = None
+    tool: str | None = None
 
 
 def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
@@ -162,12 +172,41 @@ def _settle_step(state: TaskState, pause: Pause, given: Answer, path: StepPath) 
                 duration_s=0.0,
             )
             return (e.Draft(body=done, step=path),)
+        case "retry":
+            return (*_switched(state, given, path), *_put_off(state, given, path))
         case "skip":
             return (e.Draft(body=e.StepSkipped(reason=e.SkipReason.REQUESTED), step=path),)
         case "fail":
             return (e.Draft(body=e.StepFailed(attempt=None, error=_said_so(state, path), duration_s=0.0), step=path),)
         case _:
             return ()
+
+
+def _switched(state: TaskState, given: Answer, path: StepPath) -> Drafts:
+    """A retry with a tool that the plan has as a fallback, if the effect rule lets it."""
+    if given.tool is None:
+        return ()
+    spec, step = spec_of(state, path), state.steps[path]
+    for number, other in enumerate(spec.fallback, start=1):
+        before = Detour(fallback=number - 1)
+        failure = step.error.failure if step.error else None
+        if other.tool == given.tool and next_fallback(spec, before, failure, step.last_effect):
+            body = e.StepFallback(tool_requested=spec.tool, tool_used=other.tool, reason="requested", number=number)
+            return (e.Draft(body=body, step=path),)
+    raise Validation(
+        f"step {path} cannot go on with '{given.tool}'",
+        code="answer_invalid",
+        what_to_do="name one of its fallbacks; after a call that may have acted none is left",
+    )
+
+
+def _put_off(state: TaskState, given: Answer, path: StepPath) -> Drafts:
+    """A retry at a later time, which uses up none of the step's own."""
+    if given.at is None:
+        return ()
+    error = replace(_said_so(state, path), retry_at=given.at)
+    body = e.StepRetryScheduled(attempt=state.steps[path].attempts, error=error, new_key=False, counted=False)
+    return (e.Draft(body=body, step=path),)
 
 
 def _said_so(state: TaskState, path: StepPath) -> e.ErrorRecord:

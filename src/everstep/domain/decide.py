@@ -4,32 +4,21 @@ Retry, hand over, skip or fail: a pure function, so every rule can be tested wit
 to the step; what starts next is `graph`'s and `propose`'s business.
 """
 
+from dataclasses import replace
 from typing import Final, assert_never
 
 from everstep.domain import events as e
+from everstep.domain.detour import next_fallback, source_of, tool_of, used_retries
 from everstep.domain.effects import Resolution, resolve_unclear
+from everstep.domain.ended import Ended
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, PauseId, StepPath, child_id, split_path
-from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Probe, Spawns, Succeeded, Waits
+from everstep.domain.ids import Instant, StepPath, child_id, split_path
+from everstep.domain.outcome import Asked, Failed, Lost, Probe, Spawns, Succeeded, Waits
 from everstep.domain.pauses import MAY_ANSWER, InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
 from everstep.domain.plan import OnError, StepSpec
-from everstep.domain.policy import RetryPolicy, backoff_ms, may_retry, out_of_time
-from everstep.domain.record import hot_record, record
+from everstep.domain.policy import backoff_ms, budget, may_retry, out_of_time
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import CHILD, OpenAttempt, StepState, TaskState, finally_until
-
-
-@record
-class Chance:
-    """What a decision may need drawn: handed in, so that the decision stays a function."""
-
-    jitter: float = 0.0
-    pause_id: PauseId = PauseId("")
-    error_id: str = ""
-
-
-NO_CHANCE = Chance()
-"""Enough for a success."""
 
 WORKER_LOST = Failure(
     code="worker_lost",
@@ -46,16 +35,6 @@ NOT_MADE = Failure(
     what_to_do="nothing",
     effect_state=EffectState.NONE,
 )
-
-
-@hot_record
-class Ended:
-    """One attempt's end, with all that deciding about it may use."""
-
-    path: StepPath
-    outcome: Outcome
-    retry: RetryPolicy
-    chance: Chance = NO_CHANCE
 
 
 def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
@@ -88,6 +67,9 @@ def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: In
     body = e.StepCompleted(
         attempt.number, outcome.output, outcome.summary, "tool", attempt.tool, duration_s, outcome.wall_s
     )
+    detour = step.detour
+    if detour is not None:
+        body = replace(body, via="fallback" if detour.fallback else "tool", degraded=detour.degraded)
     return e.Draft(body, step.path)
 
 
@@ -153,10 +135,10 @@ def _failed(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tup
             case Resolution.FAIL:
                 return (*first, *_give_up(state, ended, error, at))
             case Resolution.CALL_AGAIN:
-                return (*first, *_again(state, ended, outcome.failure, at))
+                return (*first, *_again(state, ended, outcome, at))
     if outcome.failure.effect_state is EffectState.MADE:
         return (*first, *_give_up(state, ended, error, at))
-    return (*first, *_again(state, ended, outcome.failure, at))
+    return (*first, *_again(state, ended, outcome, at))
 
 
 def _lost(state: TaskState, ended: Ended, probe: Probe | None, at: Instant) -> tuple[e.Draft, ...]:
@@ -196,43 +178,76 @@ def _unclear(state: TaskState, step: StepState, probe: Probe | None) -> Resoluti
     return resolve_unclear(step.attempt.effect, probe, state.plan.on_uncertain(spec))
 
 
-def _again(state: TaskState, ended: Ended, failure: Failure, at: Instant) -> tuple[e.Draft, ...]:
+def _again(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tuple[e.Draft, ...]:
     """A retry if the budget has one: with a new key, unless the call may have happened."""
     step = state.steps[ended.path]
+    failure = outcome.failure
     error = _error(ended, step, failure)
-    if not may_retry(ended.retry, failure, step.retries):
+    used = used_retries(step.retries, step.detour, failure.category)
+    if not may_retry(ended.retry, failure, used, renewed=outcome.renewed, less=outcome.less is not None):
         return _give_up(state, ended, error, at)
-    next_at = Instant(at + backoff_ms(ended.retry, failure, step.retries, ended.chance.jitter))
-    if out_of_time(ended.retry, step.started_at, next_at):
+    next_at = Instant(at + backoff_ms(ended.retry, failure, used, ended.chance.jitter))
+    if out_of_time(ended.retry, step.counted_from, next_at):
         return _give_up(state, ended, error, at)
-    scheduled = e.ErrorRecord(
-        id=error.id,
-        failure=failure,
-        attempt=error.attempt,
-        retries=step.retries + 1,
-        retries_max=ended.retry.times,
-        retry_at=next_at,
-    )
     body = e.StepRetryScheduled(
-        attempt=step.attempts, error=scheduled, new_key=failure.effect_state is EffectState.NONE
+        attempt=step.attempts,
+        error=replace(error, retries=used + 1, retry_at=next_at),
+        new_key=failure.effect_state is EffectState.NONE,
+        degraded=outcome.less if failure.category is Category.RESOURCE else None,
     )
     return (e.Draft(step=ended.path, body=body),)
 
 
 def _give_up(state: TaskState, ended: Ended, error: e.ErrorRecord, at: Instant) -> tuple[e.Draft, ...]:
-    """Retries are used up: hand over if the plan says so, else the step has failed."""
+    """Retries are used up: the next fallback, else hand over if the plan says so, else the step has failed."""
     step = state.steps[ended.path]
-    spec = spec_of(state, ended.path)
-    if state.plan.on_error(spec) is OnError.PAUSE and not is_final(state, spec):
-        reason = ToolErrorPause(
-            failed_step=ended.path,
-            error=error.failure.message,
-            retryable=spec.retryable,
-            suggested_tool=spec.tool,
-        )
+    other = fall_back(state, step, error.failure)
+    if other is not None:
+        return (other,)
+    error = final_error(state, ended.path, error, ended.dependants)
+    reason = handed_over(state, ended.path, error.failure)
+    if reason is not None:
         return (_pause(state, ended, reason, title=f"{ended.path} failed", why=error.failure.message),)
     body = e.StepFailed(attempt=error.attempt, error=error, duration_s=(at - (step.started_at or at)) / 1000)
     return (e.Draft(step=ended.path, body=body),)
+
+
+def fall_back(state: TaskState, step: StepState, failure: Failure, *, called: bool = True) -> e.Draft | None:
+    """The step of a failed tool goes on with its next fallback, if it has one that may be tried."""
+    spec = spec_of(state, step.path)
+    before = failure if called else step.error.failure if step.error else None
+    number = next_fallback(spec, step.detour, before, step.last_effect)
+    if number is None:
+        return None
+    body = e.StepFallback(
+        tool_requested=tool_of(spec, step.detour),
+        tool_used=spec.fallback[number - 1].tool,
+        reason=failure.code,
+        number=number,
+    )
+    return e.Draft(step=step.path, body=body)
+
+
+def handed_over(state: TaskState, path: StepPath, failure: Failure) -> ToolErrorPause | None:
+    """The question about a step that has failed, if its plan asks one."""
+    spec = spec_of(state, path)
+    if state.plan.on_error(spec) is not OnError.PAUSE or is_final(state, spec):
+        return None
+    return ToolErrorPause(
+        failed_step=path, error=failure.message, retryable=spec.retryable, suggested_tool=tool_now(state, path)
+    )
+
+
+def final_error(state: TaskState, path: StepPath, error: e.ErrorRecord, dependants: tuple[str, ...]) -> e.ErrorRecord:
+    """With what it means for the task: an item's failure ends no step by itself."""
+    spec = spec_of(state, path)
+    fatal = state.plan.on_error(spec) is OnError.FAIL and not is_final(state, spec)
+    if fatal:
+        planned = (StepPath(one.id) for one in state.plan.steps)
+        dependants = tuple(other for other in planned if other != spec.id and not state.steps[other].ended)
+    elif split_path(path)[1] is not None:
+        dependants = ()
+    return replace(error, task_continues=not fatal, skipped_steps=dependants)
 
 
 def _uncertain(state: TaskState, ended: Ended, attempt: OpenAttempt) -> e.Draft:
@@ -301,14 +316,19 @@ def _error(ended: Ended, step: StepState, failure: Failure) -> e.ErrorRecord:
         id=ended.chance.error_id,
         failure=failure,
         attempt=step.attempts,
-        retries=step.retries,
-        retries_max=ended.retry.times if failure.category is Category.TRANSIENT else 0,
+        retries=used_retries(step.retries, step.detour, failure.category),
+        retries_max=budget(ended.retry, failure.category),
     )
 
 
 def spec_of(state: TaskState, path: StepPath) -> StepSpec:
     """The step of the plan that a path belongs to."""
     return state.specs[split_path(path)[0]]
+
+
+def tool_now(state: TaskState, path: StepPath) -> str | None:
+    """The tool a step is called with now: its own, or the fallback it has come to."""
+    return source_of(spec_of(state, path), state.steps[path].detour).tool
 
 
 def is_final(state: TaskState, spec: StepSpec) -> bool:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from everstep.domain import actors, changes
+from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseType
@@ -164,6 +165,8 @@ class TaskFailed:
     duration_s: float
     work_s: float
     issues: tuple[Issue, ...] = ()
+    step: StepPath | None = None
+    """The step that failed it; None if none did."""
 
 
 @record
@@ -180,6 +183,7 @@ class StepWaiting:
     detail: str
     until: Instant | None
     output: Sealed | None = None
+    ref: str | None = None
 
 
 @record
@@ -195,6 +199,7 @@ class AttemptStarted:
     input: Sealed
     coerced: tuple[str, ...] = ()
     approval: PauseId | None = None
+    degraded: Degraded | None = None
 
 
 @record
@@ -242,6 +247,17 @@ class StepRetryScheduled:
     error: ErrorRecord
     new_key: bool
     counted: bool = True
+    degraded: Degraded | None = None
+
+
+@record
+class StepFallback:
+    TYPE: ClassVar = "step.fallback"
+    tool_requested: str | None
+    tool_used: str | None
+    reason: str
+    number: int
+    """Which of the step's fallbacks, from 1."""
 
 
 @hot_record
@@ -254,6 +270,7 @@ class StepCompleted:
     tool_used: str | None
     duration_s: float
     wall_s: float = 0.0
+    degraded: Degraded | None = None
 
 
 @record
@@ -345,6 +362,7 @@ Body: TypeAlias = (
     | AttemptAbandoned
     | AttemptProbed
     | StepRetryScheduled
+    | StepFallback
     | StepCompleted
     | StepFailed
     | StepSkipped

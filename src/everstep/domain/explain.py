@@ -13,7 +13,7 @@ from everstep.domain.pauses import OF_THE_TASK, Pause, PauseType, UserRequested
 from everstep.domain.plan import StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import TASK_MOVES, TERMINAL, Phase, StepStatus, TaskStatus
-from everstep.domain.task import StepState, TaskRow, TaskState
+from everstep.domain.task import DurableWait, StepState, TaskRow, TaskState
 
 TEXT_CHARS_MAX: Final = 200
 NEXT_SHOWN: Final = 2
@@ -95,9 +95,9 @@ def explain_step(state: TaskState, step: StepState, opened: Opened | None = None
             on = WaitingOn(kind="retry", detail=code, until=step.retry_at)
             return Standing(doing=f"{words} waits to be tried again", since=since, waiting_on=on)
         case Phase.WAITING_SLOT if step.wait is not None:
-            on = WaitingOn(kind=step.wait.kind, detail=step.wait.detail, until=step.wait.until, ref=step.child)
-            doing = f"{words} waits {'for task' if step.child else 'in'} {step.wait.detail}"
-            return Standing(doing=doing, since=since, waiting_on=on)
+            wait = step.wait
+            on = WaitingOn(kind=wait.kind, detail=wait.detail, until=wait.until, ref=step.child or wait.ref)
+            return Standing(doing=f"{words} waits {_where(wait)}", since=since, waiting_on=on)
         case Phase.WAITING_SLOT:
             on = WaitingOn(kind="slot", detail=_tool(spec_of(state, step.path)))
             return Standing(doing=f"{words} waits for a place", since=since, waiting_on=on)
@@ -306,3 +306,10 @@ def clock(at: Instant) -> str:
     """`18:03`, in UTC."""
     minutes = at // 60_000 % 1440
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+_STANDS: Final = {"breaker": "for the breaker of", "child": "for task"}
+
+
+def _where(wait: DurableWait) -> str:
+    return f"{_STANDS.get(wait.kind, 'in')} {wait.detail}"

@@ -51,13 +51,37 @@ class Treatment:
     retries: int
     counts_for_breaker: bool
     then: str
+    only_if: str = ""
+    """What a retry needs besides a place in the budget."""
+    counts_if: str = ""
+    """Which of its members count for the breaker, if not all."""
 
 
 TREATMENT: Final[dict[Category, Treatment]] = {
     Category.TRANSIENT: Treatment(retries=3, counts_for_breaker=True, then="try again later, or skip this step"),
     Category.CONFIGURATION: Treatment(retries=0, counts_for_breaker=False, then="correct the arguments"),
-    Category.PERMISSION: Treatment(retries=1, counts_for_breaker=False, then="grant access, then retry"),
-    Category.RESOURCE: Treatment(retries=2, counts_for_breaker=False, then="ask for less, or free what ran out"),
+    Category.PERMISSION: Treatment(
+        retries=1,
+        counts_for_breaker=False,
+        then="grant access, then retry",
+        only_if="after its credential was renewed",
+    ),
+    Category.RESOURCE: Treatment(
+        retries=2,
+        counts_for_breaker=True,
+        then="ask for less, or free what ran out",
+        only_if="each asking for less, as its tool knows how",
+        counts_if="remote ones",
+    ),
     Category.LOGIC: Treatment(retries=0, counts_for_breaker=False, then="decide what should happen instead"),
     Category.INTERNAL: Treatment(retries=0, counts_for_breaker=False, then="report the bug, or skip this step"),
 }
+
+
+def counts_for_breaker(failure: Failure) -> bool:
+    """Whether it says something about the other side: of what ran out, only what ran out there."""
+    if not TREATMENT[failure.category].counts_for_breaker:
+        return False
+    if failure.category is not Category.RESOURCE:
+        return True
+    return failure.code.startswith("http_") or bool((failure.details or {}).get("remote"))

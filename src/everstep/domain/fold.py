@@ -5,10 +5,13 @@ alone: no clock, no look-up, so the same journal gives the same state on any mac
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from everstep.domain import events as e
 from everstep.domain import fold_plan
+from everstep.domain.detour import NO_DETOUR, Detour
+from everstep.domain.failure import Category
 from everstep.domain.fold_pauses import pause_answered, pause_expired, pause_expiring, pause_opened, pause_withdrawn
 from everstep.domain.ids import Epoch, Instant, StepPath, TaskId, split_path
 from everstep.domain.moves import BrokenJournal, move_step, move_task, step_of
@@ -100,13 +103,18 @@ def _task_pausing(state: TaskState, _body: e.TaskPausing, _step: StepPath | None
     move_task(state, TaskStatus.PAUSING)
 
 
-def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, _at: Instant) -> None:
+def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, at: Instant) -> None:
     move_task(state, TaskStatus.PAUSED)
     state.worker = None
+    state.paused_at = at
 
 
-def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, _at: Instant) -> None:
+def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, at: Instant) -> None:
     move_task(state, body.to)
+    stood_still = at - (state.paused_at or at)
+    for step in state.steps.values():
+        if step.status is StepStatus.RUNNING and step.counted_from is not None:
+            step.clock_from = Instant(step.counted_from + stood_still)
 
 
 def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, _at: Instant) -> None:
@@ -142,6 +150,7 @@ def _task_failed(state: TaskState, body: e.TaskFailed, _step: StepPath | None, a
     _skip_all(state, body.skipped, e.SkipReason.TASK_FAILED, at)
     _end_task(state, TaskStatus.FAILED, at)
     state.error = body.error
+    state.failing_step = body.step
     state.issues = body.issues
 
 
@@ -156,7 +165,8 @@ def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Ins
 def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: Instant) -> None:
     step = step_of(state, path)
     step.phase = Phase.WAITING_SLOT
-    step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output)
+    step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output, ref=body.ref)
+    step.retry_at = None
     if body.until is not None:
         state.timers[path] = body.until
     if body.kind == CHILD:
@@ -193,7 +203,7 @@ def _open(state: TaskState, path: StepPath, attempt: OpenAttempt) -> None:
     step.phase = Phase.EXECUTING
     step.attempts = attempt.number
     step.last_effect = attempt.effect
-    step.retry_at = None
+    step.retry_at = step.wait = None
     if state.timers:
         state.timers.pop(path, None)
     step.pause = None
@@ -226,8 +236,29 @@ def _retry_scheduled(state: TaskState, body: e.StepRetryScheduled, path: StepPat
     if step.retry_at is not None:
         state.timers[path] = step.retry_at
     step.tries += body.new_key
-    step.retries += body.counted
     step.error = body.error
+    if not body.counted:
+        return
+    detour = step.detour or NO_DETOUR
+    match body.error.failure.category:
+        case Category.PERMISSION:
+            step.detour = replace(detour, refreshes=detour.refreshes + 1)
+        case Category.RESOURCE:
+            step.detour = replace(detour, degraded=body.degraded)
+        case _:
+            step.retries += 1
+
+
+def _step_fallback(state: TaskState, body: e.StepFallback, path: StepPath, at: Instant) -> None:
+    """Another tool, with a new key, retries and a clock of its own."""
+    step = step_of(state, path)
+    step.phase = Phase.VALIDATING
+    step.detour = Detour(fallback=body.number)
+    step.tries += 1
+    step.retries = 0
+    step.retry_at = step.wait = step.arguments = None
+    step.clock_from = at
+    state.timers.pop(path, None)
 
 
 def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at: Instant) -> None:
@@ -256,6 +287,7 @@ def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Insta
     final = any(spec.id == last.id for last in state.plan.finally_steps)
     if index is None and not final and state.plan.on_error(spec) is not OnError.CONTINUE:
         state.failing = body.error
+        state.failing_step = path
 
 
 def _step_skipped(state: TaskState, body: e.StepSkipped, path: StepPath, at: Instant) -> None:
@@ -293,6 +325,7 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.AttemptKilled: _attempt_ended,
     e.AttemptAbandoned: _attempt_ended,
     e.StepRetryScheduled: _retry_scheduled,
+    e.StepFallback: _step_fallback,
     e.StepCompleted: _step_completed,
     e.StepFailed: _step_failed,
     e.StepSkipped: _step_skipped,

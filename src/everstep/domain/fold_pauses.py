@@ -36,14 +36,15 @@ def pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, a
             step.grant = None
 
 
-def pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | None, _at: Instant) -> None:
+def pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | None, at: Instant) -> None:
     pause = _close(state, body.pause)
     if path is None or body.answer not in _AGAIN:
         return
-    step = _go_on(state, path)
+    step = _go_on(state, path, at)
     if body.answer in _NEW_KEY:
         step.tries += 1
         step.retries = 0
+        step.detour = None
         step.grant = None
         step.spent = step.approval
     if body.arguments is not None:
@@ -61,22 +62,22 @@ def pause_expiring(state: TaskState, body: e.PauseExpiring, _path: StepPath | No
     state.warned.add(body.pause)
 
 
-def pause_expired(state: TaskState, body: e.PauseExpired, path: StepPath | None, _at: Instant) -> None:
+def pause_expired(state: TaskState, body: e.PauseExpired, path: StepPath | None, at: Instant) -> None:
     pause = _close(state, body.pause)
     if body.action == "cancel":
         state.cancel_reason = "pause_timeout"
     if path is None or body.action not in _AGAIN:
         return
-    step = _go_on(state, path)
+    step = _go_on(state, path, at)
     step.decision = {"answer": body.action, "note": "nobody answered in time"}
     if body.action in _GRANTING:
         step.grant = _grant(pause, None, None)
 
 
-def pause_withdrawn(state: TaskState, body: e.PauseWithdrawn, path: StepPath | None, _at: Instant) -> None:
+def pause_withdrawn(state: TaskState, body: e.PauseWithdrawn, path: StepPath | None, at: Instant) -> None:
     state.pauses.pop(body.pause, None)
     if path is not None:  # it goes on, or is skipped by what comes next
-        _go_on(state, path)
+        _go_on(state, path, at)
 
 
 def _close(state: TaskState, pause_id: PauseId) -> Pause:
@@ -86,8 +87,9 @@ def _close(state: TaskState, pause_id: PauseId) -> Pause:
     return pause
 
 
-def _go_on(state: TaskState, path: StepPath) -> StepState:
+def _go_on(state: TaskState, path: StepPath, at: Instant) -> StepState:
     step = step_of(state, path)
+    step.clock_from = at
     move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.VALIDATING
     step.pause = None

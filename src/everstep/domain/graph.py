@@ -8,12 +8,13 @@ A plan is wired once: its bindings are compiled and its dependencies worked out.
 from collections.abc import Iterable, Iterator
 
 from everstep.domain.bindings import Compiled, compile_value, references
+from everstep.domain.detour import source_of
 from everstep.domain.events import SkipReason
 from everstep.domain.ids import StepPath
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import StepStatus
-from everstep.domain.task import TaskState
+from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
 
 
@@ -28,6 +29,8 @@ class Wired:
     when_uses_item: bool
     for_each: Compiled | None
     title: Compiled
+    fallbacks: tuple[Compiled, ...]
+    """Arguments, or the literal value, of each."""
     waits_for: tuple[StepPath, ...]
     required: tuple[StepPath, ...]
 
@@ -56,11 +59,18 @@ def wire_plan(plan: PlanSpec) -> Graph:
         steps=steps,
         final=final,
         by_id={wired.spec.id: wired for wired in (*steps, *final)},
-        tools=frozenset(wired.spec.tool for wired in (*steps, *final) if wired.spec.tool is not None),
+        tools=frozenset(_tools(wired.spec for wired in (*steps, *final))),
         binds=binds,
         outputs={name: compile_value(value) for name, value in plan.outputs.items()},
         done_when=None if plan.done_when is None else compile_value(plan.done_when),
     )
+
+
+def _tools(specs: Iterable[StepSpec]) -> Iterator[str]:
+    """Of steps and their fallbacks."""
+    for spec in specs:
+        named = (spec.tool, *(other.tool for other in spec.fallback))
+        yield from (tool for tool in named if tool is not None)
 
 
 def _wire(specs: Iterable[StepSpec], binds: dict[str, str]) -> Iterator[Wired]:
@@ -98,6 +108,7 @@ def _wire_step(spec: StepSpec, above: str | None, binds: dict[str, str]) -> Wire
         when_uses_item=any(reference.root in ("item", "index") for reference in references(when)),
         for_each=for_each,
         title=compile_value(spec.title or ""),
+        fallbacks=tuple(compile_value(one.value if one.tool is None else one.arguments or {}) for one in spec.fallback),
         waits_for=tuple(StepPath(step) for step in sorted(required | optional)),
         required=tuple(StepPath(step) for step in sorted(required)),
     )
@@ -127,6 +138,15 @@ def blocked(wired: Wired, state: TaskState) -> Blocked | None:
         if producer.status is StepStatus.SKIPPED:
             return Blocked(upstream=path, ask=producer.skip_reason is SkipReason.REQUESTED)
     return None
+
+
+def arguments_in_force(wired: Wired, step: StepState) -> Compiled:
+    """The arguments of the tool in force, but for those an answer has given; or the literal value of a fallback."""
+    number = 0 if step.detour is None else step.detour.fallback
+    if not step.arguments:
+        return wired.fallbacks[number - 1] if number else wired.arguments
+    said = source_of(wired.spec, step.detour).arguments or {}
+    return compile_value({name: value for name, value in said.items() if name not in step.arguments})
 
 
 def ready(wired: Wired, state: TaskState) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Literal, TypeAlias
 
+from everstep.domain.detour import Degraded
 from everstep.domain.failure import Failure
 from everstep.domain.ids import Digest, Instant
 from everstep.domain.plan import PlanSpec
@@ -35,6 +36,10 @@ class Failed:
     called: bool = True
     probe: Probe | None = None
     wall_s: float = 0.0
+    renewed: bool = False
+    """Its credential was renewed since."""
+    less: Degraded | None = None
+    """The next rung down, if something ran out and the tool has one."""
 
 
 @record

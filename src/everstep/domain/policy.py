@@ -1,10 +1,13 @@
-"""Retry and backoff: how often, and how long to wait in between. Budgets are counted in *re*-tries."""
+"""Retry and backoff: how often, and how long to wait in between. Budgets are counted in *re*-tries.
+
+Each category has a budget of its own (`TREATMENT`); the plan's `retry` sets the transient one, and 0 turns all off.
+"""
 
 from typing import Final
 
-from everstep.domain.failure import Category, Failure
+from everstep.domain.failure import TREATMENT, Category, Failure
 from everstep.domain.ids import Instant, Millis
-from everstep.domain.plan import PlanSpec, RetrySpec, StepSpec
+from everstep.domain.plan import PlanSpec, RetrySpec
 from everstep.domain.record import record
 
 ONLY: Final[dict[str, tuple[str, ...]]] = {
@@ -29,10 +32,12 @@ class RetryPolicy:
     only: tuple[str, ...] | None
 
 
-def retry_policy(plan: PlanSpec, step: StepSpec, tool_retries: int | None, usual: RetryPolicy) -> RetryPolicy:
-    """Key by key: the step, the plan's defaults, the tool, the settings."""
+def retry_policy(
+    plan: PlanSpec, said_here: RetrySpec | None, tool_retries: int | None, usual: RetryPolicy
+) -> RetryPolicy:
+    """Key by key: the step or fallback, the plan's defaults, the tool, the settings."""
     rule = usual if tool_retries is None else _over(usual, RetrySpec(times=tool_retries))
-    for said in (plan.defaults.retry, step.retry):
+    for said in (plan.defaults.retry, said_here):
         if said is not None:
             rule = _over(rule, said)
     return rule
@@ -49,18 +54,34 @@ def _over(rule: RetryPolicy, said: RetrySpec) -> RetryPolicy:
     )
 
 
-def may_retry(policy: RetryPolicy, failure: Failure, used: int) -> bool:
-    """Whether this failure earns one more try. Permission and resource retries need a refresh or a lower rung."""
-    if failure.category is not Category.TRANSIENT or used >= policy.times:
+def budget(policy: RetryPolicy, category: Category) -> int:
+    """How many retries failures of this category may use."""
+    if category is Category.TRANSIENT:
+        return policy.times
+    return TREATMENT[category].retries if policy.times else 0
+
+
+def may_retry(policy: RetryPolicy, failure: Failure, used: int, *, renewed: bool = False, less: bool = False) -> bool:
+    """Whether this failure earns one more try; `renewed`: its credential was, `less`: its tool can ask for less."""
+    if used >= budget(policy, failure.category):
         return False
+    if failure.category is Category.PERMISSION:
+        return renewed
+    if failure.category is Category.RESOURCE:
+        return less
     if policy.only is None:
         return True
     return any(failure.code.startswith(prefix) for word in policy.only for prefix in ONLY[word])
 
 
 def backoff_ms(policy: RetryPolicy, failure: Failure, used: int, draw: float) -> Millis:
-    """random(0.5, 1) x min(max_delay, delay x factor^used), and never before `Retry-After`."""
+    """random(0.5, 1) x min(max_delay, delay x factor^used), and never before `Retry-After`.
+
+    A renewed credential is used at once.
+    """
     ceiling = min(float(policy.max_delay_ms), policy.delay_ms * policy.factor**used)
+    if failure.category is Category.PERMISSION:
+        ceiling = 0.0
     return Millis(round(max((0.5 + draw / 2) * ceiling, failure.retry_after_ms or 0)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from everstep.domain.bindings import Absent, Found
+from everstep.domain.events import ErrorRecord
 from everstep.domain.graph import Graph
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.states import StepStatus
@@ -31,7 +32,7 @@ class StateScope:
         if step_id is not None:
             return self._output(self._state.steps[StepPath(step_id)])
         if self._extra is not None and name in self._extra:
-            return Found(value=self._extra[name], untrusted=name == "item")
+            return Found(value=self._extra[name], untrusted=name in ("item", "error"))
         if name == "inputs":
             inputs = self._state.inputs
             if not inputs.present:
@@ -39,7 +40,13 @@ class StateScope:
             return Found(value=inputs.value)
         if name == "task":
             return Found(value=self._task())
+        if name == "error" and self._state.failing is not None:
+            return Found(value=error_facts(self._state.failing), untrusted=True)
         return Absent(why="unknown")
+
+    def also(self, extra: Mapping[str, JsonValue]) -> "StateScope":
+        """The same, and a few values more."""
+        return StateScope(self._state, self._graph, {**(self._extra or {}), **extra})
 
     def step(self, id: str) -> Mapping[str, JsonValue] | None:
         """What `steps.<id>` shows."""
@@ -77,6 +84,20 @@ def step_facts(step: StepState) -> JsonObject:
         "tool_used": step.tool_used,
         "skipped_reason": step.skip_reason.value if step.skip_reason else None,
         "approval": step.decision,
+    }
+
+
+def error_facts(error: ErrorRecord) -> JsonObject:
+    """What went wrong, as `finally` and fallbacks see it."""
+    failure = error.failure
+    return {
+        "id": error.id,
+        "code": failure.code,
+        "category": failure.category.value,
+        "message": failure.message,
+        "what_to_do": failure.what_to_do,
+        "attempt": error.attempt,
+        "details": failure.details,
     }
 
 

@@ -7,7 +7,9 @@ which applies what it is about to commit; if the commit is refused, the state is
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from everstep.domain.breaker import Toll
 from everstep.domain.changes import Link
+from everstep.domain.detour import Degraded, Detour
 from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import OF_THE_TASK, Pause
@@ -61,6 +63,7 @@ class DurableWait:
     detail: str
     until: Instant | None
     output: Sealed | None
+    ref: str | None = None
 
 
 @dataclass(init=False)
@@ -79,7 +82,11 @@ class StepState:
     tries: int = 0
     """Logical tries: a crash repeats the key of a try, a deliberate retry begins a new one."""
     retries: int = 0
+    """Transient ones used by the tool in force; those of other categories stand in the detour."""
     retry_at: Instant | None = None
+    detour: Detour | None = None
+    clock_from: Instant | None = None
+    """When its deadline began to count, if not with its start: a pause stops that clock."""
     attempt: OpenAttempt | None = None
     wait: DurableWait | None = None
     output: Sealed | None = None
@@ -121,6 +128,11 @@ class StepState:
         return self.status in ENDED
 
     @property
+    def counted_from(self) -> Instant | None:
+        """When the time for all its attempts and waits began."""
+        return self.clock_from or self.started_at
+
+    @property
     def in_flight(self) -> bool:
         """Whether a call may be under way."""
         return self.attempt is not None and self.wait is None
@@ -158,6 +170,7 @@ class TaskState:
     updated_at: Instant = Instant(0)
     started_at: Instant | None = None
     claimed_at: Instant | None = None
+    paused_at: Instant | None = None
     ended_at: Instant | None = None
     cancelled_at: Instant | None = None
     hurried: bool = False
@@ -168,6 +181,7 @@ class TaskState:
     error: ErrorRecord | None = None
     failing: ErrorRecord | None = None
     """Set when a critical step failed: nothing new starts but `finally`."""
+    failing_step: StepPath | None = None
     steps: dict[StepPath, StepState] = field(default_factory=dict)
     specs: dict[str, StepSpec] = field(default_factory=dict)
     pauses: dict[PauseId, Pause] = field(default_factory=dict)
@@ -308,6 +322,7 @@ class Proposal:
     coerced: tuple[str, ...] = ()
     approval: PauseId | None = None
     """The grant it uses up."""
+    degraded: Degraded | None = None
 
 
 @hot_record
@@ -334,6 +349,8 @@ class StepCommit:
     """Give the lease up: the task waits for somebody or has ended."""
     children: tuple[NewTask, ...] = ()
     """Tasks that steps of this one make: in the same transaction, and only once."""
+    toll: Toll | None = None
+    """What the breakers learn, and which proposals need their leave; a proposal without it is refused alone."""
 
 
 @record

@@ -14,7 +14,7 @@ from everstep.domain.pauses import ApprovalRequired, GatedCall, Pause
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
 from everstep.domain.values import JsonValue
-from everstep.engine.kit import Checked
+from everstep.engine.catalog import Checked
 from everstep.engine.lap import Lap
 
 SHOW_BYTES_MAX: Final = 8 * 1024

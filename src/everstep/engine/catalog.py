@@ -6,7 +6,8 @@ from everstep.domain.errors import SettingsError
 from everstep.domain.facts import ToolFacts
 from everstep.domain.plan import Effect, StepSpec
 from everstep.domain.record import record
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, Sealed
+from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
 from everstep.ports.tool import Call, ToolAdapter, ToolSpec, Undoer
 
@@ -20,6 +21,8 @@ class Entry:
     check_input: Validator
     check_output: Validator | None
     required: frozenset[str]
+    targeted: bool
+    """Whether its calls go to several targets; else the tool itself is the target."""
 
     def missing(self, arguments: JsonObject) -> tuple[str, ...]:
         """All required arguments that are not there."""
@@ -35,6 +38,15 @@ class Entry:
         if step.effect is not None and step.effect.care > declared.care:
             return step.effect
         return declared
+
+
+@record
+class Checked:
+    """A call's arguments, validated and sealed, with the effect in force."""
+
+    input: Sealed
+    effect: Effect
+    entry: Entry
 
 
 class Catalog:
@@ -59,6 +71,7 @@ class Catalog:
             check_input=codec.validator(spec.input_schema),
             check_output=None if spec.output_schema is None else codec.validator(spec.output_schema),
             required=frozenset(str(name) for name in required),
+            targeted="target" in vars(adapter) or type(adapter).target is not SafeAdapter.target,
         )
 
     def find(self, name: str) -> Entry | None:

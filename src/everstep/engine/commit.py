@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from everstep.domain.decide import Ended, decide
+from everstep.domain.decide import decide
+from everstep.domain.ended import Ended
 from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
 from everstep.domain.events import (
     Draft,
@@ -14,14 +15,13 @@ from everstep.domain.events import (
     TaskCompleted,
     TaskStarted,
 )
-from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply, apply_intent
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath
-from everstep.domain.outcome import Failed
 from everstep.domain.states import HELD
 from everstep.domain.task import Intent, Lease, NewTask, StepCommit, TaskState, row_of
 from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.advance import advance
+from everstep.engine.judge import NEVER_CALLED, judge
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.ports.store import Committed
@@ -43,25 +43,13 @@ class HeldTask:
         """Tasks that steps of this one are about to make."""
 
 
-_NEVER_CALLED: Final = Failed(
-    failure=Failure(
-        code="not_called",
-        category=Category.TRANSIENT,
-        message="the intent was written down, but the call was never made",
-        what_to_do="nothing: it is made now",
-        effect_state=EffectState.NONE,
-    ),
-    ended="abandoned",
-    called=False,
-)
-
-
 async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepPath], kit: Kit) -> Sequence[Intent]:
     """Outcomes in, next intents out: one commit.
 
     A command came between, or the store was away for a while: look again. The outcomes are kept; an intent that
     turns out to be durable without a call of ours was never acted on.
     """
+    intents: Sequence[Intent] = ()
     while True:
         at = kit.clock.now()
         lap, drafts = _decide(held, ended, at, kit)
@@ -69,7 +57,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             await fetch(held, lap.needs, kit)
             continue
         if not drafts and not lap.proposals:
-            return ()
+            return intents
         payloads = _payloads(drafts, lap)
         try:
             if payloads:
@@ -80,11 +68,20 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             await _wait_for_store(held, kit)
             settled = {*calls, *(one.path for one in ended)}
             forgotten = [path for path in held.state.in_flight if path not in settled]
-            ended = [*ended, *(Ended(path=path, outcome=_NEVER_CALLED, retry=kit.limits.retry) for path in forgotten)]
+            ended = [*ended, *(judge(held.state, path, NEVER_CALLED, kit) for path in forgotten)]
+            intents = ()
             continue
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
-            return granted(held, result)
+            fresh = granted(held, result)
+            if not result.breakers:
+                return [*intents, *fresh] if intents else fresh
+            intents = [*intents, *fresh]
+            kit.breakers.learned(result.breakers, refused_at=at if result.refused else None)
+            if not result.refused:
+                return intents
+            ended = ()  # a breaker has refused a call alone: see what becomes of its step
+            continue
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
         await reload(held, kit)
@@ -93,6 +90,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
 def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tuple[Lap, list[Draft]]:
     """What the ends mean, then what follows; both applied to the state we hold."""
     drafts: list[Draft] = []
+    heard = [one.verdict for one in ended if one.verdict and held.state.steps[one.path].attempt is not None]
     for one in ended:
         for draft in decide(held.state, one, at):
             if held.state.pause_timeout_ms is not None:
@@ -100,6 +98,8 @@ def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tu
             drafts.append(draft)
             apply(held.state, draft.body, draft.step, at)
     lap = advance(held.state, kit, at)
+    if heard:
+        lap.verdicts = tuple(heard)
     drafts.extend(lap.drafts)
     return lap, drafts
 
@@ -122,7 +122,7 @@ def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepC
     state.seq = Seq(state.seq + 1)
     held = HeldTask(lease, state)
     lap, drafts = _decide(held, (), at, kit)
-    if lap.needs or _payloads(drafts, lap):
+    if lap.needs or lap.asks or not lap.proposals or _payloads(drafts, lap):
         return None
     return held, _unit(held, drafts, lap)
 
@@ -147,6 +147,7 @@ def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
         row_of(state, lap.proposed),
         state.status not in HELD,
         _children(held, drafts) if held.newborn else (),
+        lap.toll,
     )
 
 

@@ -134,6 +134,8 @@ def _checked(state: TaskState, pause: Pause, reply: Reply, kit: Kit) -> Answer:
         raise Validation(
             f"'{reply.answer}' needs arguments", code="answer_invalid", what_to_do="--set NAME=VALUE for each"
         )
+    if reply.answer != "retry" and (reply.at is not None or reply.tool is not None):
+        raise Validation(f"'{reply.answer}' takes no time and no tool", code="answer_invalid")
     output = None
     if reply.answer in _NEEDS_OUTPUT:
         assert pause.step is not None
@@ -142,4 +144,12 @@ def _checked(state: TaskState, pause: Pause, reply: Reply, kit: Kit) -> Answer:
     if reply.answer == "answer" and isinstance(pause.reason, InputRequired):
         schema = pause.reason.schema
         fits(schema if isinstance(schema, dict) else None, reply.value, kit)
-    return Answer(answer=reply.answer, note=reply.note, arguments=reply.arguments, output=output, value=reply.value)
+    return Answer(
+        answer=reply.answer,
+        note=reply.note,
+        arguments=reply.arguments,
+        output=output,
+        value=reply.value,
+        at=reply.at,
+        tool=reply.tool,
+    )

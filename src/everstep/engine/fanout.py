@@ -2,7 +2,6 @@
 
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, render, resolve, test
-from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import step_of
 from everstep.domain.graph import Wired
 from everstep.domain.ids import item_path, split_path
@@ -12,7 +11,7 @@ from everstep.domain.scope import StateScope
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
 from everstep.domain.values import JsonValue
-from everstep.engine import propose
+from everstep.engine import hinder, propose
 from everstep.engine.lap import Lap
 
 
@@ -24,7 +23,7 @@ def open_items(lap: Lap, wired: Wired, step: StepState) -> None:
         return lap.say(e.StepStarted(title=title, items=step.items), step.path)
     match resolve(wired.for_each, lap.scope):
         case Unresolved() as gap:
-            return propose.unresolved(lap, step, gap, "for_each")
+            return hinder.unresolved(lap, step, gap, "for_each")
         case NeedsPayload() as needs:
             return lap.needs.update(needs.digests)
         case Resolved(value=list() as items, untrusted=untrusted) if len(items) <= lap.kit.limits.items_max:
@@ -35,7 +34,7 @@ def open_items(lap: Lap, wired: Wired, step: StepState) -> None:
             reason = UnresolvableParams(
                 blocked_step=step.path, missing_param="for_each", suggested_tool=wired.spec.tool
             )
-            return propose.hold(lap, step, reason, _why_not(value, lap.kit.limits.items_max))
+            return hinder.hold(lap, step, reason, _why_not(value, lap.kit.limits.items_max))
 
 
 def _why_not(value: JsonValue, most: int) -> str:
@@ -85,7 +84,7 @@ def _begin_item(lap: Lap, wired: Wired, item: StepState, items: list[JsonValue])
     if wired.when_uses_item:
         match test(wired.when, scope):
             case Unresolved() as gap:
-                return propose.unresolved(lap, item, gap, "when")
+                return hinder.unresolved(lap, item, gap, "when")
             case NeedsPayload() as needs:
                 return lap.needs.update(needs.digests)
             case False:
@@ -106,15 +105,7 @@ def _end(lap: Lap, wired: Wired, step: StepState, items: list[JsonValue]) -> Non
     duration_s = (lap.at - (step.started_at or lap.at)) / 1000
     fatal = lap.state.plan.on_error(wired.spec) is OnError.FAIL
     if step.items_failed and (fatal or step.items_failed == len(items)):
-        failure = Failure(
-            code="items_failed",
-            category=Category.LOGIC,
-            message=f"{step.items_failed} of {len(items)} items failed",
-            what_to_do="look at the failed items",
-            effect_state=EffectState.MADE,
-        )
-        error = e.ErrorRecord(id=lap.kit.entropy.new_id("e"), failure=failure)
-        return lap.say(e.StepFailed(attempt=None, error=error, duration_s=duration_s), step.path)
+        return hinder.fail_of_items(lap, step, len(items))
     ended = [lap.state.steps[item_path(step.path, index)].output for index in range(len(items))]
     absent = {sealed.digest for sealed in ended if sealed is not None and not sealed.present}
     if absent:

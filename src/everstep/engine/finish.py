@@ -134,6 +134,7 @@ def fail(lap: Lap) -> None:
     _withdraw_pauses(lap, "the task failed")
     body = e.TaskFailed(
         error=state.failing,
+        step=state.failing_step,
         skipped=unfinished(lap.state),
         duration_s=_duration_s(lap),
         work_s=state.work_ms / 1000,

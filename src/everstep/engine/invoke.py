@@ -2,12 +2,10 @@
 
 import asyncio
 from collections.abc import Coroutine
-from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, Millis, StepPath, TaskId, split_path
 from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
@@ -15,97 +13,14 @@ from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
+from everstep.engine.context import CallContext
 from everstep.engine.kit import Kit
-from everstep.ports.sink import Sink
-from everstep.ports.tool import Call, Deferred, Log, NeedsInput, Subplan
+from everstep.engine.remedy import ask_for_less, renewed
+from everstep.ports.tool import Call, Deferred, NeedsInput, Subplan
 
 T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
-
-
-class CallLog:
-    """Lines of one attempt, on their way to the operator's log."""
-
-    __slots__ = ("_attempt", "_sink", "_step", "_task")
-
-    def __init__(self, sink: Sink, intent: Intent) -> None:
-        self._sink = sink
-        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt.number
-
-    def info(self, text: str, **fields: JsonValue) -> None:
-        """Worth knowing."""
-        self._sink.note(text, task=self._task, step=self._step, attempt=self._attempt, **fields)
-
-    def warning(self, text: str, **fields: JsonValue) -> None:
-        """Worth a look."""
-        self._sink.note(text, level="warning", task=self._task, step=self._step, attempt=self._attempt, **fields)
-
-
-class CallContext:
-    """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
-
-    __slots__ = ("_ending", "_intent", "_kit", "answer", "owner", "timeout_ms", "workspace")
-
-    def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
-        spec = state.specs[split_path(intent.step)[0]]
-        said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
-        self._intent = intent
-        self._kit = kit
-        self._ending: asyncio.Event | None = None
-        self.timeout_ms = said or kit.limits.step_timeout_ms
-        self.owner = state.owner
-        self.workspace = state.workspace
-        self.answer = state.steps[intent.step].answer
-
-    @property
-    def task_id(self) -> TaskId:
-        return self._intent.task
-
-    @property
-    def step_id(self) -> StepPath:
-        return self._intent.step
-
-    @property
-    def attempt(self) -> int:
-        return self._intent.attempt.number
-
-    @property
-    def workdir(self) -> Path:
-        return Path(self.workspace)
-
-    @property
-    def idempotency_key(self) -> str:
-        return self._intent.attempt.idempotency_key
-
-    @property
-    def deadline(self) -> datetime:
-        return datetime.fromtimestamp((self._intent.attempt.started_at + self.timeout_ms) / 1000, UTC)
-
-    @property
-    def cancelled(self) -> bool:
-        return self._ending is not None and self._ending.is_set()
-
-    @property
-    def log(self) -> Log:
-        return CallLog(self._kit.sink, self._intent)
-
-    def now(self) -> Instant:
-        return self._kit.clock.now()
-
-    def remaining(self) -> float:
-        return (self._intent.attempt.started_at + self.timeout_ms - self._kit.clock.now()) / 1000
-
-    async def wait_cancelled(self) -> None:
-        self._ending = self._ending or asyncio.Event()
-        await self._ending.wait()
-
-    def progress(self, fraction: float, text: str | None = None) -> None:
-        self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
-
-    def end(self) -> None:
-        """The call should end: timed out, cancelled, or the engine stops."""
-        self._ending = self._ending or asyncio.Event()
-        self._ending.set()
+REMEDY_TIMEOUT_S = 30.0
 
 
 async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
@@ -117,7 +32,7 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     assert isinstance(arguments, dict)
     call = Call(tool, arguments, attempt.effect, attempt.idempotency_key)
     ctx = CallContext(intent, entry, state, kit)
-    began = kit.clock.monotonic()
+    began, renewals = kit.clock.monotonic(), kit.breakers.renewals.count
     kit.fault("call.execute.before")
     try:
         result = await _outcome_of(ctx.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
@@ -143,6 +58,8 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
         ended="timed_out" if timed_out else "failed",
         probe=await look(call, failure.effect_state, kit),
         wall_s=kit.clock.monotonic() - began,
+        renewed=await renewed(intent, state, error, partial(_safely, kit=kit), since=renewals, kit=kit),
+        less=await ask_for_less(call, state, intent.step, failure, safely=partial(_safely, kit=kit), kit=kit),
     )
 
 
@@ -194,6 +111,15 @@ async def _outcome_of(seconds: float, work: Coroutine[object, object, T], kit: K
         timer.cancel()
 
 
+async def _safely(work: Coroutine[object, object, T], what: str, *, kit: Kit) -> T | None:
+    """A tool's code that is no call; None if it fails."""
+    done = await _outcome_of(REMEDY_TIMEOUT_S, work, kit)
+    if isinstance(done, Raised):
+        kit.sink.trouble(what, done.error)
+        return None
+    return done
+
+
 def _result(entry: Entry, result: JsonValue | Deferred | Subplan, kit: Kit, wall_s: float) -> Outcome:
     """Strict JSON that fits the tool's own schema, or the tool has a bug."""
     if isinstance(result, Subplan):
@@ -223,7 +149,7 @@ def _invalid(entry: Entry, why: str) -> Failure:
     )
 
 
-def _timeout(tool: str, timeout_ms: Millis) -> Failure:
+def _timeout(tool: str, timeout_ms: int) -> Failure:
     return Failure(
         code="timeout",
         category=Category.TRANSIENT,

@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from everstep.domain.decide import Chance
+from everstep.domain.ended import Chance
 from everstep.domain.events import Actor, Draft, PauseOpened
 from everstep.domain.expiry import Patience, patience_with, timed
 from everstep.domain.graph import Graph, wire_plan
 from everstep.domain.ids import Digest, Instant, Millis, PauseId, TaskId, WorkerId
-from everstep.domain.plan import Effect
 from everstep.domain.policy import USUAL_RETRY, RetryPolicy
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
-from everstep.domain.values import Sealed
-from everstep.engine.catalog import Catalog, Entry
+from everstep.engine.breakers import Breakers
+from everstep.engine.catalog import Catalog, Checked
 from everstep.engine.feed import Feed
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.codec import Codec
@@ -47,15 +46,6 @@ class Limits:
     """The version of the operator's rules; another one voids what was granted before."""
 
 
-@record
-class Checked:
-    """A call's arguments, validated and sealed, with the effect in force."""
-
-    input: Sealed
-    effect: Effect
-    entry: Entry
-
-
 @dataclass(slots=True, kw_only=True)
 class Kit:
     """One engine's hold on the world."""
@@ -72,6 +62,7 @@ class Kit:
     worker: WorkerId
     actor: Actor
     limits: Limits
+    breakers: Breakers
     loop: asyncio.AbstractEventLoop = field(init=False)
     """Where it lives, known once it is open. Asking Python for it costs a system call each time."""
     carry: Callable[[TaskId], None] = field(init=False)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from everstep.domain import events as e
+from everstep.domain.breaker import Ask, Toll, Verdict
 from everstep.domain.fold import apply
 from everstep.domain.ids import Digest, Instant, PauseId, StepPath
 from everstep.domain.pauses import Pause, Reason
@@ -16,6 +17,7 @@ class Lap:
     """Drafts and proposals of one commit; the payloads it would need first, and when to look again."""
 
     __slots__ = (
+        "asks",
         "at",
         "begun",
         "drafts",
@@ -27,6 +29,7 @@ class Lap:
         "proposed",
         "scope",
         "state",
+        "verdicts",
     )
 
     def __init__(self, state: TaskState, kit: Kit, at: Instant) -> None:
@@ -37,6 +40,10 @@ class Lap:
         self.scope = StateScope(state, self.graph)
         self.drafts: list[e.Draft] = []
         self.proposals: list[Proposal] = []
+        self.asks: list[Ask] = []
+        """Leave that some of the proposals need from their breakers."""
+        self.verdicts: tuple[Verdict, ...] = ()
+        """What breakers learn from the ends this lap began with."""
         self.proposed: set[StepPath] = set()
         self.needs: set[Digest] = set()
         self.begun = 0
@@ -65,6 +72,11 @@ class Lap:
         )
         draft = self.kit.timed(e.Draft(body=e.PauseOpened(pause=pause), step=path), self.state, self.at)
         self.say(draft.body, path)
+
+    @property
+    def toll(self) -> Toll | None:
+        """What this commit tells and asks the breakers; nearly always nothing."""
+        return Toll(verdicts=self.verdicts, asks=tuple(self.asks)) if self.verdicts or self.asks else None
 
     def scope_with(self, extra: Mapping[str, JsonValue]) -> StateScope:
         """The task's values, and those of the item at hand."""

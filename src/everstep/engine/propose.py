@@ -3,74 +3,91 @@
 Nothing here waits. People and stores see real arguments: what is proposed is exactly what will be called.
 """
 
-from everstep.domain import events as e
-from everstep.domain.bindings import Compiled, NeedsPayload, Resolved, Scope, Unresolved, compile_value, resolve
-from everstep.domain.decide import spec_of
-from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.graph import Wired
-from everstep.domain.ids import StepPath, idempotency_key
-from everstep.domain.pauses import Reason, SchemaMismatch, ToolErrorPause, UnresolvableParams, UnresolvedDependency
-from everstep.domain.plan import OnError
+from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, resolve
+from everstep.domain.detour import lessened, tool_of
+from everstep.domain.graph import Wired, arguments_in_force
+from everstep.domain.ids import idempotency_key
+from everstep.domain.scope import StateScope
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Proposal, StepState
 from everstep.domain.values import JsonObject
+from everstep.engine import fallback
+from everstep.engine.admit import admit
 from everstep.engine.approve import gate
-from everstep.engine.kit import Checked
+from everstep.engine.catalog import Checked
+from everstep.engine.hinder import give_up, misfit, unresolved
 from everstep.engine.lap import Lap
 from everstep.ports.tool import Call
 
 
 def callable_now(lap: Lap, step: StepState) -> bool:
-    """Whether a step under way waits for nothing but its next call."""
+    """Whether a step under way waits for nothing but its next call; one that waits for a breaker may always ask."""
     if step.status is not StepStatus.RUNNING or step.attempt is not None:
         return False
     return step.retry_at is None or step.retry_at <= lap.at
 
 
-def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
+def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> None:
     """Resolve, validate, seal: a proposal, or the reason why there is none."""
     spec = wired.spec
-    entry = lap.kit.catalog.get(spec.tool)
-    constant = wired.arguments.constant and step.arguments is None
+    constant = wired.arguments.constant and step.arguments is None and step.detour is None
     ready_made = lap.kit.constants.get((lap.state.plan_digest, spec.id)) if constant else None
     if ready_made is not None:
-        return _propose(lap, wired, step, ready_made)
-    match resolve(_still_open(wired, step), scope):
+        return _propose(lap, wired, step, ready_made, scope=scope)
+    match resolve(arguments_in_force(wired, step), fallback.scope_of(step, scope)):
         case Unresolved() as gap:
             return unresolved(lap, step, gap, gap.argument)
         case NeedsPayload() as needs:
             return lap.needs.update(needs.digests)
+        case Resolved(value=value, untrusted=untrusted) if tool_of(spec, step.detour) is None:
+            return fallback.complete_by_value(lap, step, lap.kit.codec.seal(value, untrusted=untrusted))
         case Resolved(value=arguments, untrusted=untrusted):
             assert isinstance(arguments, dict)
             if step.arguments:
                 arguments = {**arguments, **step.arguments}
-            if not acceptable(lap, wired, step, arguments):
-                return None
-            checked = Checked(
-                input=lap.kit.codec.seal(arguments, untrusted=untrusted),
-                effect=entry.effect_of(Call(tool=entry.spec.name, arguments=arguments), spec),
-                entry=entry,
-            )
+            if step.detour is not None:
+                arguments = lessened(arguments, step.detour.degraded)
+            checked = _checked(lap, wired, step, arguments, untrusted=untrusted)
+            if checked is None:
+                return _refuse(lap, wired, step, arguments, scope=scope)
             if constant:
                 lap.kit.constants[lap.state.plan_digest, spec.id] = checked
-            return _propose(lap, wired, step, checked)
+            return _propose(lap, wired, step, checked, scope=scope)
 
 
-def _still_open(wired: Wired, step: StepState) -> Compiled:
-    """The arguments that no answer has given."""
-    if not step.arguments:
-        return wired.arguments
-    left = {name: value for name, value in wired.spec.arguments.items() if name not in step.arguments}
-    return compile_value(left)
+def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, untrusted: bool) -> Checked | None:
+    """The call, sealed; None if its arguments may not be sent."""
+    entry = lap.kit.catalog.get(tool_of(wired.spec, step.detour))
+    call = Call(tool=entry.spec.name, arguments=arguments)
+    if entry.problems(call):
+        return None
+    sealed = lap.kit.codec.seal(arguments, untrusted=untrusted)
+    return Checked(input=sealed, effect=entry.effect_of(call, wired.spec), entry=entry)
 
 
-def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> None:
+def _refuse(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, scope: StateScope) -> None:
+    """Arguments that may not be sent: the step asks for better ones, falls back, or fails."""
+    entry = lap.kit.catalog.get(tool_of(wired.spec, step.detour))
+    failure = misfit(lap, step, entry, arguments)
+    if failure is None:
+        return None
+    if fallback.instead(lap, step, failure):
+        return propose_call(lap, wired, step, scope)
+    return give_up(lap, step, failure)
+
+
+def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope: StateScope) -> None:
     approval = None
-    if (wired.spec.approve is not None and checked.entry.spec.name == wired.spec.tool) or checked.entry.spec.approve:
+    if (wired.spec.approve is not None and not fallback.in_force(step)) or checked.entry.spec.approve:
         approval = gate(lap, wired, step, checked)
         if approval is None:
-            return
-    lap.propose(
+            return None
+    if lap.kit.breakers.troubled:
+        held = admit(lap, step, checked)
+        if held is not None:
+            again = fallback.hold_back(lap, step, held)
+            return propose_call(lap, wired, step, scope) if again else None
+    return lap.propose(
         Proposal(
             step.path,
             step.attempts + 1,
@@ -81,67 +98,7 @@ def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> None:
             checked.input,
             (),
             approval,
+            None if step.detour is None else step.detour.degraded,
         ),
         begins=step.status is StepStatus.PENDING and step.path[-1] != "]",
     )
-
-
-def acceptable(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject) -> bool:
-    """Whether the resolved arguments may be sent; if not, the step asks for better ones or fails."""
-    entry = lap.kit.catalog.get(wired.spec.tool)
-    problems = entry.problems(Call(tool=entry.spec.name, arguments=arguments))
-    if not problems:
-        return True
-    missing = entry.missing(arguments)
-    if missing:
-        reason = SchemaMismatch(blocked_step=step.path, missing_fields=missing, suggested_tool=entry.spec.name)
-        hold(lap, step, reason, f"{entry.spec.name} needs {', '.join(missing)}")
-    else:
-        text = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in problems)
-        refuse(lap, step, f"the arguments do not fit {entry.spec.name}: {text}")
-    return False
-
-
-def unresolved(lap: Lap, step: StepState, gap: Unresolved, argument: str) -> None:
-    """A binding without a value: blame the producer if it gave nothing, else the field."""
-    tool = spec_of(lap.state, step.path).tool
-    if gap.producer is not None and gap.why in _PRODUCER_GAVE_NOTHING:
-        reason: Reason = UnresolvedDependency(
-            blocked_step=step.path,
-            missing_output=gap.reference,
-            producing_step=StepPath(gap.producer),
-            suggested_tool=tool,
-        )
-    else:
-        reason = UnresolvableParams(blocked_step=step.path, missing_param=argument, suggested_tool=tool)
-    hold(lap, step, reason, gap.message)
-
-
-_PRODUCER_GAVE_NOTHING = frozenset({"failed", "skipped", "uncertain", "not_ended"})
-
-
-def hold(lap: Lap, step: StepState, reason: Reason, why: str) -> None:
-    """Ask about a step; in `finally` nothing asks, so there it fails."""
-    if lap.in_final:
-        return refuse(lap, step, why)
-    return lap.pause(step.path, reason, title=f"{step.path} cannot go on", why=why)
-
-
-def refuse(lap: Lap, step: StepState, message: str) -> None:
-    """A step that fails before any call."""
-    state = lap.state
-    failure = Failure(
-        code="invalid_arguments",
-        category=Category.CONFIGURATION,
-        message=message,
-        what_to_do="correct the arguments",
-        effect_state=EffectState.NONE,
-    )
-    spec = spec_of(state, step.path)
-    if state.plan.on_error(spec) is OnError.PAUSE and not lap.in_final:
-        reason = ToolErrorPause(
-            failed_step=step.path, error=message, retryable=spec.retryable, suggested_tool=spec.tool
-        )
-        return lap.pause(step.path, reason, title=f"{step.path} failed", why=message)
-    error = e.ErrorRecord(id=lap.kit.entropy.new_id("e"), failure=failure, attempt=None)
-    return lap.say(e.StepFailed(attempt=None, error=error, duration_s=0.0), step.path)

@@ -10,8 +10,9 @@ from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
 from everstep.engine import fanout
 from everstep.engine.approve_items import allowed_for_all
+from everstep.engine.hinder import hold, unresolved
 from everstep.engine.lap import Lap
-from everstep.engine.propose import callable_now, hold, propose_call, unresolved
+from everstep.engine.propose import callable_now, propose_call
 
 
 def start_steps(lap: Lap) -> None:

@@ -7,58 +7,19 @@ call into the outcome `Lost`, which goes through `decide` and `commit` like any 
 from collections.abc import Sequence
 
 from everstep.domain import events as e
-from everstep.domain.decide import NO_CHANCE, Ended, spec_of
+from everstep.domain.decide import spec_of
 from everstep.domain.effects import expected_decision
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
-from everstep.domain.outcome import Lost, Outcome, Succeeded
-from everstep.domain.policy import retry_policy
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Sweep, TaskState, row_of, unfinished
-from everstep.engine.commit import HeldTask, fetch
-from everstep.engine.invoke import look
 from everstep.engine.kit import Kit
 from everstep.ports.store import Committed, Dead, Stale
-from everstep.ports.tool import Call
 
 PAGE = 100
 SUSPECT = 3
 """From this many counted recoveries on a task is resumed alone: it may be what kills its worker."""
-
-
-def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:
-    """An outcome with the retry rule of its step and the draws its decision may need."""
-    if isinstance(outcome, Succeeded):
-        return Ended(path, outcome, kit.limits.retry, NO_CHANCE)
-    spec = spec_of(state, path)
-    entry = kit.catalog.find(spec.tool or "")
-    policy = retry_policy(state.plan, spec, entry.spec.retries if entry else None, kit.limits.retry)
-    return Ended(path=path, outcome=outcome, retry=policy, chance=kit.chance())
-
-
-async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
-    """Calls of an earlier epoch that nobody saw end; a tool that can look does so now."""
-    state = held.state
-    absent = {state.open[path].input.digest for path in state.in_flight if not state.open[path].input.present}
-    if absent:
-        await fetch(held, absent, kit)
-        state = held.state
-    ends = []
-    for path in state.in_flight:
-        attempt = state.open[path]
-        assert attempt.epoch < state.epoch
-        arguments = attempt.input.value
-        assert isinstance(arguments, dict)
-        call = Call(
-            tool=attempt.tool,
-            arguments=arguments,
-            effect=attempt.effect,
-            idempotency_key=attempt.idempotency_key,
-        )
-        kit.fault("recover.probe.before")
-        ends.append(judge(state, path, Lost(probe=await look(call, EffectState.UNKNOWN, kit)), kit))
-    return ends
 
 
 async def scan(kit: Kit, before: Instant) -> int:
@@ -157,7 +118,8 @@ def missing_tools(state: TaskState, kit: Kit) -> list[str]:
     """Tools that the rest of the task needs and this engine does not have."""
     if kit.catalog.has_all(kit.graph(state).tools):
         return []
-    needed = {state.specs[path].tool for path, step in state.steps.items() if not step.ended and path in state.specs}
+    left = [state.specs[path] for path, step in state.steps.items() if not step.ended and path in state.specs]
+    needed = {spec.tool for spec in left} | {other.tool for spec in left for other in spec.fallback}
     return sorted(tool for tool in needed if tool is not None and kit.catalog.find(tool) is None)
 
 

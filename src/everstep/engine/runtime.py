@@ -15,6 +15,7 @@ from everstep.engine.heartbeat import Heartbeat
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.recover import scan, stale_before
+from everstep.engine.troubles import TroubleDesk
 from everstep.engine.upkeep.timers import Timers
 from everstep.ports.store import Worker
 
@@ -35,6 +36,8 @@ class Runtime:
         self.kit = kit
         self.loop = Loop(kit, only)
         self.timers = Timers(kit, lambda: self.loop.own, self.loop.nudge)
+        kit.breakers.wake = self.loop.nudge
+        self.troubles = TroubleDesk(kit)
         self.gate = Gate(ready=False, reason="not started")
         self._worker = worker
         self._carries = carries
@@ -46,6 +49,7 @@ class Runtime:
         """Take the store; from here on health answers, and nothing else does."""
         self.kit.loop = asyncio.get_running_loop()
         await self.kit.store.open(self._worker)
+        self.kit.breakers.learned(await self.kit.store.troubles.breakers())
         self.gate = Gate(ready=False, reason="recovery scan")
         self._heartbeat = Heartbeat(self.kit)
         self._heartbeat.start()

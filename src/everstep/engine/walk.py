@@ -11,27 +11,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from everstep.domain.decide import Ended, is_final, spec_of
-from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.decide import is_final, spec_of
+from everstep.domain.ended import Ended
 from everstep.domain.ids import Instant, StepPath
-from everstep.domain.outcome import Failed, Outcome, Spawns
+from everstep.domain.outcome import Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at, finally_until
 from everstep.engine.child import cancel_children, child_ends, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import invoke
+from everstep.engine.judge import CUT_OFF, GIVEN_UP, judge
 from everstep.engine.kit import Kit
-from everstep.engine.recover import judge, lost_calls
+from everstep.engine.lost import lost_calls
 from everstep.ports.clock import Timer
-
-_CANCELLED = Failure(
-    code="cancelled",
-    category=Category.LOGIC,
-    message="the call was cut off because the task was cancelled",
-    what_to_do="look whether it had an effect",
-    effect_state=EffectState.UNKNOWN,
-)
-_CUT_OFF = Failed(failure=_CANCELLED, ended="killed")
 
 
 class Walk:
@@ -156,7 +148,7 @@ class Walk:
         try:
             outcome = await invoke(intent, self._held.state, self._kit)
         except asyncio.CancelledError:
-            self._on_end(intent.step, _CUT_OFF)
+            self._on_end(intent.step, CUT_OFF)
             raise
         self._on_end(intent.step, outcome)
 
@@ -193,9 +185,9 @@ class Walk:
             await self._grace([self._calls[path] for path in paths])
         for path in [path for path in paths if path in self._calls]:
             if self._calls.pop(path).done():  # cancelled before its first turn: it never ran, so it could not report
-                self._ended.append((path, _CUT_OFF))
+                self._ended.append((path, CUT_OFF))
                 continue
-            self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
+            self._ended.append((path, GIVEN_UP))
             self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
 
     async def _grace(self, calls: Sequence[asyncio.Task[None]]) -> None:

@@ -46,6 +46,8 @@ class Desk(Rework):
 
     def __init__(self, runtime: Runtime, workspace: str) -> None:
         super().__init__(runtime)
+        self.troubles = runtime.troubles
+        """What went wrong over all tasks, and how to reset a breaker."""
         self._workspace = workspace
         self._sound: set[tuple[Digest, bool]] = set()
 

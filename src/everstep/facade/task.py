@@ -15,7 +15,7 @@ from everstep.facade.rework_task import ReworkedTask
 from everstep.facade.views import Event, Pause, Result, event_of, named
 from everstep.ports.store import Journaled
 from everstep.wire.event import decode
-from everstep.wire.failure import error_json
+from everstep.wire.remedies import error_of_end, error_of_task
 
 ENDS = frozenset({TaskCompleted.TYPE, TaskFailed.TYPE, TaskCancelled.TYPE})
 PAUSED = "task.paused"
@@ -57,8 +57,7 @@ class Task(ReworkedTask):
     @property
     def error(self) -> JsonObject | None:
         """Why it failed."""
-        error = self._state.error
-        return None if error is None else error_json(error, None)
+        return error_of_task(self._state)
 
     @property
     def progress(self) -> Progress:
@@ -153,7 +152,7 @@ class Task(ReworkedTask):
             outcome=body.outcome if isinstance(body, TaskCompleted) else None,
             outputs=outputs if isinstance(outputs, dict) else None,
             issues=body.issues,
-            error=error_json(body.error, None) if isinstance(body, TaskFailed) else None,
+            error=error_of_end(body) if isinstance(body, TaskFailed) else None,
         )
 
     def __repr__(self) -> str:

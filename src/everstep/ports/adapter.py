@@ -6,7 +6,7 @@ families and those of users start from the same answers.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from everstep.domain.failure import Failure
 from everstep.domain.plan import Effect
@@ -53,12 +53,24 @@ class ToolAdapter(ABC):
         """The spec's."""
         return None
 
+    def degrade(self, call: Call, level: int, cause: Failure) -> Call | None:  # noqa: ARG002
+        """No ladder: what ran out is not tried again."""
+        return None
+
+    def target(self, call: Call) -> str:
+        """The tool itself."""
+        return call.tool
+
+
+_SAFE: Final = ("validate", "estimate", "health", "classify", "probe", "undo", "effect_of", "degrade", "target")
+"""What an adapter may say beyond `tools` and `execute`."""
+
 
 class Completed(ToolAdapter):
     """An object with `tools` and `execute`, completed with the safe answers for what it does not say."""
 
     def __init__(self, adapter: Any) -> None:  # noqa: ANN401 -- whatever somebody wrote, judged by what it has
-        for name in ("validate", "estimate", "health", "classify", "probe", "undo", "effect_of"):
+        for name in _SAFE:
             if hasattr(adapter, name):
                 setattr(self, name, getattr(adapter, name))
         self._adapter = adapter

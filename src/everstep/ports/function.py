@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, TypeAlias
 
-from everstep.domain.failure import Category
+from everstep.domain.failure import Category, Failure
 from everstep.domain.record import record
 from everstep.domain.values import JsonValue
 from everstep.ports.tool import Call, Ctx, Health, Prior, ToolSpec
@@ -33,3 +33,6 @@ class Function:
     health: Callable[[], Health | Awaitable[Health]] | None = None
     undo: Callable[[Call, JsonValue, Ctx], object] | None = None
     """Takes a call back, given its output; may be async."""
+    degrade: Callable[[Call, int, Failure], Call | None] | None = None
+    target: str | None = None
+    """The argument that names the breaker's target."""

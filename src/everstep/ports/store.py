@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from everstep.domain.events import Recorded
+from everstep.domain.breaker import Breaker
+from everstep.domain.events import ErrorRecord, Recorded
+from everstep.domain.failure import Category
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import hot_record, record
@@ -70,6 +72,8 @@ class Committed:
     intents: tuple[Intent, ...]
     refused: tuple[Proposal, ...]
     events: tuple[Journaled, ...]
+    breakers: tuple[Breaker, ...] = ()
+    """As they stand after a commit that told or asked them something."""
 
 
 @record
@@ -229,8 +233,52 @@ Creation: TypeAlias = Created | KeyTaken | Stale
 Commit: TypeAlias = Committed | Stale
 
 
+@record
+class ErrorFilter:
+    """Which errors to list; None means any."""
+
+    owner: str | None = None
+    category: Category | None = None
+    code: str | None = None
+    tool: str | None = None
+    task: TaskId | None = None
+    since: Instant | None = None
+    limit: int = 50
+    cursor: int | None = None
+    """The number of the last one seen."""
+
+
+@record
+class KeptError:
+    """One recorded error: of an attempt, or of a step that failed without one."""
+
+    number: int
+    task: TaskId
+    step: StepPath | None
+    tool: str | None
+    at: Instant
+    error: ErrorRecord
+
+
+class Troubles(Protocol):
+    """What went wrong over all tasks. Breakers change in `commit_steps`, with the outcomes they learn from."""
+
+    async def breakers(self, owner: str | None = None) -> Sequence[Breaker]:
+        """All that are kept, of one owner or of everybody."""
+
+    async def reset(self, owner: str, id: str) -> Breaker | None:
+        """Forget a breaker of this owner: calls pass again. What it was; None if there is none."""
+
+    async def errors(self, which: ErrorFilter) -> Sequence[KeptError]:
+        """Errors, newest first, each once."""
+
+
 class Store(Protocol):
     """The verbs. Times come in as values; the store never decides by its own clock what an event says."""
+
+    @property
+    def troubles(self) -> Troubles:
+        """What went wrong over all tasks: breakers and errors."""
 
     async def open(self, worker: Worker) -> None:
         """Lock or register, migrate, verify durability; raises StoreLocked, StoreRefused, Unavailable."""

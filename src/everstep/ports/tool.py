@@ -31,6 +31,8 @@ class ToolSpec:
     isolation: Isolation = "inline"
     timeout_ms: Millis | None = None
     retries: int | None = None
+    step_timeout_ms: Millis | None = None
+    breaker: str | None = None
     trusted_output: bool = False
     probeable: bool = False
     undoable: bool = False
@@ -115,7 +117,23 @@ class Ctx(Protocol):
         """Volatile: shown, never stored."""
 
 
-class ToolAdapter(Protocol):
+class Judge(Protocol):
+    """What an adapter knows of trouble with its tools."""
+
+    def classify(self, exc: Exception) -> Failure | None:
+        """What an exception of this family means; None: the shared table decides."""
+
+    async def probe(self, call: Call) -> "Probed":
+        """Reads only: did this call happen?"""
+
+    def degrade(self, call: Call, level: int, cause: Failure) -> Call | None:
+        """The same with strictly less work, level 1, then 2; pure. None: there is no such rung."""
+
+    def target(self, call: Call) -> str:
+        """Whom the call goes to: calls to one target share a breaker; pure."""
+
+
+class ToolAdapter(Judge, Protocol):
     """A family of tools. `everstep.ToolAdapter` gives safe defaults for all but `tools` and `execute`."""
 
     def tools(self) -> Sequence[ToolSpec]:
@@ -132,12 +150,6 @@ class ToolAdapter(Protocol):
 
     async def health(self) -> Health:
         """No effect, at most 5 s."""
-
-    def classify(self, exc: Exception) -> Failure | None:
-        """What an exception of this family means; None: the shared table decides."""
-
-    async def probe(self, call: Call) -> "Probed":
-        """Reads only: did this call happen?"""
 
     def effect_of(self, call: Call) -> Effect | None:
         """The effect of this very call; None: the spec's."""
@@ -243,8 +255,8 @@ class ResourceExceeded(ToolError):
     category = "resource"
 
     def __init__(self, message: str, *, limit: str, used: float, max: float, remote: bool = False) -> None:
-        super().__init__(message, code=f"limit_{limit}", details={"limit": limit, "used": used, "max": max})
-        self.remote = remote
+        details: JsonObject = {"limit": limit, "used": used, "max": max, **({"remote": True} if remote else {})}
+        super().__init__(message, code=f"limit_{limit}", details=details)
 
 
 class Impossible(ToolError):

@@ -108,6 +108,14 @@ def _one_of(*words: str) -> Kind:
     )
 
 
+def _share(value: JsonValue) -> Value:
+    return round(value * 1_000) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _share_in(text: str) -> JsonValue:
+    return float(text) if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", text) else text
+
+
 TEXT: Final = Kind(noun="text", read=_text)
 SOME_TEXT: Final = Kind(noun="text that is not empty", read=_some_text)
 OWNER: Final = Kind(noun="1 to 128 letters, digits, '.', '_', '@', '-'", read=_owner)
@@ -116,6 +124,10 @@ COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)
 DURATION: Final = Kind(
     noun="a duration such as 500ms, 30s, 1h30m", read=_duration, show=lambda length: format_duration(Millis(length))
 )
+SHARE: Final = Kind(
+    noun="a share such as 0.5", read=_share, from_text=_share_in, show=lambda thousandths: thousandths / 1_000
+)
+"""Kept in thousandths."""
 SIZE: Final = Kind(noun="a size such as 32KiB, 16MB", read=_size, show=format_size)
 
 _SECOND: Final = 1_000
@@ -199,6 +211,14 @@ KEYS: Final = (
     _key("audit.key", TEXT, "", "a secret that seals the audit chain; empty: it shows stray edits only"),
     _key("policy.llm_approvals", WORDS, [], "tools whose calls an LLM may approve, where a trusted plan says so"),
     _key("retry.max_delay", DURATION, "30s", "between two retries, at most", within=(1, _DAY)),
+    _key("breaker.failures", COUNT, 5, "counted failures in a row that open a breaker", within=(1, 1_000)),
+    _key("breaker.share", SHARE, 0.5, "or this share of the last calls", within=(1, 1_000)),
+    _key("breaker.last", COUNT, 20, "how many of the last calls are looked at", within=(1, 1_000)),
+    _key("breaker.min", COUNT, 10, "how many there must be for the share to count", within=(1, 1_000)),
+    _key("breaker.window", DURATION, "60s", "older calls do not count for the share", within=(1, _DAY)),
+    _key("breaker.cool_down", DURATION, "30s", "how long it stays open, doubling; not more than", within=(1, _DAY)),
+    _key("breaker.max_cool_down", DURATION, "300s", "how long it stays open, at most", within=(1, _DAY)),
+    _key("breaker.close_after", COUNT, 2, "successful probes in a row that close it", within=(1, 1_000)),
 )
 BY_NAME: Final[Mapping[str, Key]] = {key.name: key for key in KEYS}
 _SHORT: Final[Mapping[str, str]] = {key.name.rpartition(".")[2]: key.name for key in KEYS if "." in key.name}

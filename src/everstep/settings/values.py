@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from everstep.domain.breaker import BreakerPolicy
 from everstep.domain.ids import Millis
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
@@ -80,6 +81,7 @@ class Settings:
     llm_approvals: tuple[str, ...]
     audit_key: str
     retry: RetrySettings
+    breaker: BreakerPolicy
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
     said: Mapping[str, Said]
@@ -155,6 +157,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         retry=_retry(merged),
         llm_approvals=merged.words("policy.llm_approvals"),
         audit_key=merged.text("audit.key"),
+        breaker=_breaker(merged),
         runtime=runtime,
         said=said,
     )
@@ -183,6 +186,23 @@ def _engine(merged: "_Merged") -> EngineSettings:
         nearer = merged.louder("engine.stale_after", "engine.heartbeat")
         raise merged.refuse(nearer, "is wrong: a worker would count as dead between two beats of 'engine.heartbeat'")
     return settings
+
+
+def _breaker(merged: "_Merged") -> BreakerPolicy:
+    policy = BreakerPolicy(
+        failures=merged.number("breaker.failures"),
+        share=merged.number("breaker.share") / 1_000,
+        last=merged.number("breaker.last"),
+        least=merged.number("breaker.min"),
+        window_ms=Millis(merged.number("breaker.window")),
+        cool_down_ms=Millis(merged.number("breaker.cool_down")),
+        max_cool_down_ms=Millis(merged.number("breaker.max_cool_down")),
+        close_after=merged.number("breaker.close_after"),
+    )
+    if policy.cool_down_ms > policy.max_cool_down_ms:
+        nearer = merged.louder("breaker.cool_down", "breaker.max_cool_down")
+        raise merged.refuse(nearer, "is wrong: 'breaker.cool_down' is longer than 'breaker.max_cool_down'")
+    return policy
 
 
 def _retry(merged: "_Merged") -> RetrySettings:

@@ -148,15 +148,15 @@ class TestEngine:
         await self.open()
 
     @property
+    def who(self) -> Who:
+        """On whose behalf tests ask."""
+        return self._who
+
+    @property
     def desk(self) -> Desk:
         """The operations behind every door."""
         assert self._desk is not None
         return self._desk
-
-    @property
-    def who(self) -> Who:
-        """On whose behalf tests act."""
-        return self._who
 
     async def start(
         self,

@@ -127,6 +127,14 @@ class FakedTools:
         found = self._fakes.get(call.tool)
         return await self._real.probe(call) if found is None else found.look(call)
 
+    def degrade(self, call: Call, level: int, cause: Failure) -> Call | None:
+        """As the real one."""
+        return self._real.degrade(call, level, cause)
+
+    def target(self, call: Call) -> str:
+        """As the real one."""
+        return self._real.target(call)
+
     def effect_of(self, call: Call) -> Effect | None:
         """What the fake claims, else as the real one."""
         found = self._fakes.get(call.tool)

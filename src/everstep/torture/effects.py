@@ -4,15 +4,18 @@ Standard library only. The log is ground truth: the called tool itself wrote it.
 machine's clock, in whole milliseconds, and only where the order of events cannot be told from the journal.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from everstep.torture.history import Effect, Event, Violation
 from everstep.torture.state import Attempt, State, Step, base
 
 FINAL_ENDS: Final = frozenset({"attempt.failed", "attempt.timed_out", "attempt.killed"})
 """Ends after which only a retry calls again; an abandoned attempt uses up none."""
+COUNTED_ENDS: Final = FINAL_ENDS - {"attempt.killed"}
+"""A call that was ended because somebody paused the task uses up none either."""
 
 
 def check_effects(states: dict[str, State], effects: Sequence[Effect]) -> Iterator[Violation]:
@@ -153,25 +156,58 @@ def _on_uncertain(state: State, step: Step) -> str:
     return str(said or "ask")
 
 
-def plan_step(state: State, step: Step) -> dict[str, object]:
+def plan_step(state: State, step: Step) -> dict[str, Any]:
     """What the plan says about the step a path belongs to."""
     every = (*(state.plan.get("steps") or ()), *(state.plan.get("finally") or ()))
     return next((dict(said) for said in every if said.get("id") == base(step.path)), {})
 
 
 def check_bounds(state: State, retries: int) -> Iterator[Violation]:
-    """C11: retries of a step within one generation; repeats by the effect rule and answers use up none."""
+    """C11: retries within one generation, by category and by tool: a fallback and an answer begin anew, repeats by the
+    effect rule use up none.
+    """
     for step in state.steps.values():
-        by_plan = (state.plan.get("defaults") or {}).get("retry")
-        said = plan_step(state, step).get("retry", by_plan)
-        times = said.get("times") if isinstance(said, dict) else said
-        bound = times if isinstance(times, int) else retries
-        used = 0
+        place = 0
+        used: Counter[str] = Counter()
         for first, second in pairwise(step.attempts):
-            if any(answers(state, step, first, second)):
-                used = 0
-            elif first.end is not None and first.end.type in FINAL_ENDS:
-                used += 1
-            if used == bound + 1:
-                what = f"step {step.path} is retried {used} times, at most {bound} are allowed"
+            moved = [event for event in _between(state, first, second) if _falls_back(event, step)]
+            yield from (_unplanned(state, step, event) for event in moved if not _planned(state, step, event))
+            if moved or any(answers(state, step, first, second)):
+                used.clear()
+                place = moved[-1].data.get("number", place + 1) if moved else 0
+                continue
+            if first.end is None or first.end.type not in COUNTED_ENDS:
+                continue
+            category = (first.end.data.get("error") or {}).get("category", "transient")
+            used[category] += 1
+            bound = _budget(state, step, place, retries).get(category, 0)
+            if used[category] == bound + 1:
+                what = f"step {step.path} is retried {bound + 1} times after {category} failures, {bound} are allowed"
                 yield Violation("C11", state.task, second.begun.seq, what)
+
+
+def _planned(state: State, step: Step, event: Event) -> bool:
+    others = plan_step(state, step).get("fallback") or ()
+    return event.data.get("tool_used") in [other.get("tool") for other in others]
+
+
+def _unplanned(state: State, step: Step, event: Event) -> Violation:
+    what = f"step {step.path} falls back to {event.data.get('tool_used')}, which its plan does not name"
+    return Violation("C5", state.task, event.seq, what)
+
+
+def _falls_back(event: Event, step: Step) -> bool:
+    return event.type == "step.fallback" and event.step == step.path
+
+
+def _budget(state: State, step: Step, place: int, retries: int) -> dict[str, int]:
+    """Retries of each category, for the step's own tool (place 0) or for one of its fallbacks."""
+    said: dict[str, Any] = plan_step(state, step)
+    if place:
+        others = said.get("fallback") or []
+        said = others[place - 1] if place <= len(others) else {}
+    by_plan = (state.plan.get("defaults") or {}).get("retry")
+    rule = said.get("retry", by_plan)
+    times = rule.get("times") if isinstance(rule, dict) else rule
+    transient = times if isinstance(times, int) else retries
+    return {"transient": transient, "permission": 1, "resource": 2} if transient else {}

@@ -261,11 +261,17 @@ def _step_waiting(state: State, event: Event) -> None:
         step.open.waiting = True
 
 
+def _step_fallback(state: State, event: Event) -> None:
+    step = _step(state, event)
+    if step.status != "running" or step.open is not None:
+        state.blame("C5", event.seq, f"step {step.path} falls back while it is {step.status}")
+
+
 def _step_ended(state: State, event: Event) -> None:
     step = _step(state, event)
     to = event.type.partition(".")[2]
     number = event.data.get("attempt")
-    if event.data.get("via") == "tool" and (step.open is None or step.open.number != number):
+    if event.data.get("via") in {"tool", "fallback"} and (step.open is None or step.open.number != number):
         state.blame("C5", event.seq, f"the outcome of step {step.path} is of attempt {number}, which is not open")
     _end_step(state, event, step, to)
     if to != "skipped":
@@ -338,6 +344,7 @@ _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "plan.revised": _revised,
     "step.started": _step_started,
     "step.waiting": _step_waiting,
+    "step.fallback": _step_fallback,
     "attempt.started": _attempt_started,
     "attempt.failed": _attempt_ended,
     "attempt.timed_out": _attempt_ended,

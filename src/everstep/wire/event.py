@@ -41,6 +41,7 @@ Named = TypeVar(
     e.TaskResumed,
     e.TaskCancelling,
     e.AttemptProbed,
+    e.StepFallback,
     e.StepSkipped,
     e.PauseExpired,
     e.PauseWithdrawn,
@@ -117,6 +118,7 @@ class Pen:
             payload.write(proposal.input),
             proposal.coerced,
             proposal.approval,
+            None if proposal.degraded is None else step.write_degraded(proposal.degraded),
         )
         return self._seal(seq, e.AttemptStarted.TYPE, proposal.step, data)
 
@@ -148,7 +150,7 @@ class Pen:
             case e.TaskCompleted():
                 return task.TaskCompleted.of(body)
             case e.TaskFailed():
-                return task.TaskFailed.of(body, path)
+                return task.TaskFailed.of(body)
             case e.TaskReopened():
                 return task.TaskReopened.of(body)
             case e.TaskUpdated():
@@ -176,6 +178,7 @@ class Pen:
                 | e.TaskResumed()
                 | e.TaskCancelling()
                 | e.AttemptProbed()
+                | e.StepFallback()
                 | e.StepSkipped()
                 | e.PauseExpired()
                 | e.PauseWithdrawn()
@@ -320,6 +323,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.AttemptAbandoned.TYPE: _ended(e.AttemptAbandoned),
     e.AttemptProbed.TYPE: _as_named(e.AttemptProbed),
     e.StepRetryScheduled.TYPE: _spelled(step.StepRetryScheduled),
+    e.StepFallback.TYPE: _as_named(e.StepFallback),
     e.StepFailed.TYPE: _spelled(step.StepFailed),
     e.StepSkipped.TYPE: _as_named(e.StepSkipped),
     e.PauseOpened.TYPE: step.pause_opened,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Raw, Struct
 
 from everstep.domain import events as e
+from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, StepPath, TaskId, WorkerId
 from everstep.domain.plan import Effect
@@ -37,7 +38,7 @@ class WaitingOn(Struct):
     kind: str
     detail: str
     until: str | None
-    ref: None = None
+    ref: str | None = None
 
 
 class StepWaiting(Struct):
@@ -46,13 +47,41 @@ class StepWaiting(Struct):
 
     @classmethod
     def of(cls, body: e.StepWaiting) -> "StepWaiting":
-        return cls(WaitingOn(body.kind, body.detail, maybe_text(body.until)), maybe_write(body.output))
+        return cls(WaitingOn(body.kind, body.detail, maybe_text(body.until), body.ref), maybe_write(body.output))
 
     def body(self) -> e.StepWaiting:
         on = self.waiting_on
         return e.StepWaiting(
-            kind=on.kind, detail=on.detail, until=maybe_instant(on.until), output=maybe_read(self.output)
+            kind=on.kind,
+            detail=on.detail,
+            until=maybe_instant(on.until),
+            output=maybe_read(self.output),
+            ref=on.ref,
         )
+
+
+class Changes(Struct):
+    """How arguments differ from those the plan gave."""
+
+    set: dict[str, Any]  # any JSON: msgspec has no recursive type for it
+    drop: tuple[str, ...]
+
+
+class DegradedData(Struct):
+    """How far down its tool's ladder a call is."""
+
+    level: int
+    changes: Changes
+
+
+def write_degraded(degraded: Degraded | None) -> DegradedData | None:
+    """The rung of a call, if it is on one."""
+    return None if degraded is None else DegradedData(degraded.level, Changes(degraded.set, degraded.drop))
+
+
+def read_degraded(data: DegradedData | None) -> Degraded | None:
+    """The rung again."""
+    return None if data is None else Degraded(level=data.level, set=data.changes.set, drop=data.changes.drop)
 
 
 class AttemptStarted(Struct):
@@ -66,7 +95,7 @@ class AttemptStarted(Struct):
     input: Payload
     coerced: tuple[str, ...] = ()
     approval: PauseId | None = None
-    degraded: None = None
+    degraded: DegradedData | None = None
 
     @classmethod
     def of(cls, body: e.AttemptStarted) -> "AttemptStarted":
@@ -81,6 +110,7 @@ class AttemptStarted(Struct):
             write(body.input),
             body.coerced,
             body.approval,
+            write_degraded(body.degraded),
         )
 
     def body(self) -> e.AttemptStarted:
@@ -95,6 +125,7 @@ class AttemptStarted(Struct):
             input=read(self.input),
             coerced=self.coerced,
             approval=self.approval,
+            degraded=read_degraded(self.degraded),
         )
 
 
@@ -134,16 +165,21 @@ class StepRetryScheduled(Struct):
     retry: Retry | None
     new_key: bool
     counted: bool
-    degraded: None = None
+    degraded: DegradedData | None = None
 
     @classmethod
     def of(cls, body: e.StepRetryScheduled, step: StepPath | None) -> "StepRetryScheduled":
         error = write_error(body.error, step)
-        return cls(body.attempt, error, error.retry, body.new_key, body.counted)
+        degraded = write_degraded(body.degraded)
+        return cls(body.attempt, error, error.retry, body.new_key, body.counted, degraded)
 
     def body(self) -> e.StepRetryScheduled:
         return e.StepRetryScheduled(
-            attempt=self.attempt, error=read_error(self.error), new_key=self.new_key, counted=self.counted
+            attempt=self.attempt,
+            error=read_error(self.error),
+            new_key=self.new_key,
+            counted=self.counted,
+            degraded=read_degraded(self.degraded),
         )
 
 
@@ -159,7 +195,7 @@ class StepCompleted(Struct, kw_only=True):
     summary: str | None
     via: str
     tool_used: str | None
-    degraded: None = None
+    degraded: DegradedData | None = None
     cached: None = None
     usage: Usage
     duration_s: float
@@ -174,6 +210,7 @@ class StepCompleted(Struct, kw_only=True):
             tool_used=body.tool_used,
             usage=Usage(body.wall_s),
             duration_s=body.duration_s,
+            degraded=write_degraded(body.degraded),
         )
 
     def body(self) -> e.StepCompleted:
@@ -185,6 +222,7 @@ class StepCompleted(Struct, kw_only=True):
             tool_used=self.tool_used,
             duration_s=self.duration_s,
             wall_s=self.usage.wall_s,
+            degraded=read_degraded(self.degraded),
         )
 
 

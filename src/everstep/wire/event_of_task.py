@@ -174,8 +174,9 @@ class TaskFailed(Struct):
     work_s: float
 
     @classmethod
-    def of(cls, body: e.TaskFailed, step: StepPath | None) -> "TaskFailed":
-        return cls(write_error(body.error, step), body.skipped, write_issues(body.issues), body.duration_s, body.work_s)
+    def of(cls, body: e.TaskFailed) -> "TaskFailed":
+        error = write_error(body.error, body.step, final=True)
+        return cls(error, body.skipped, write_issues(body.issues), body.duration_s, body.work_s)
 
     def body(self) -> e.TaskFailed:
         return e.TaskFailed(
@@ -184,6 +185,7 @@ class TaskFailed(Struct):
             duration_s=self.duration_s,
             work_s=self.work_s,
             issues=read_issues(self.issues),
+            step=None if self.error.step is None else StepPath(self.error.step),
         )
 
 

@@ -142,6 +142,6 @@ def read_issues(issues: tuple[IssueData, ...]) -> tuple[Issue, ...]:
     )
 
 
-def error_json(kept: ErrorRecord, step: StepPath | None) -> JsonObject:
+def error_json(kept: ErrorRecord, step: StepPath | None, *, final: bool = False) -> JsonObject:
     """The Error object as plain JSON."""
-    return cast("JsonObject", to_builtins(write_error(kept, step)))
+    return cast("JsonObject", to_builtins(write_error(kept, step, final=final)))

@@ -11,6 +11,7 @@ from msgspec.json import Decoder, Encoder
 
 from everstep.domain.attempts import Attempt, History
 from everstep.domain.decide import spec_of
+from everstep.domain.detour import Degraded
 from everstep.domain.explain import WaitingOn, explain_step
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.progress import item_counts, step_fraction
@@ -18,8 +19,8 @@ from everstep.domain.task import StepState, TaskState
 from everstep.domain.titles import bound_from, step_title
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.wire.failure import error_json
-from everstep.wire.pause import write_pause
 from everstep.wire.payload import write
+from everstep.wire.remedies import error_of_step
 from everstep.wire.times import maybe_text, to_text
 
 _encode: Final = Encoder().encode
@@ -35,8 +36,6 @@ _NOT_MEASURED: Final[JsonObject] = {
     "tokens_out": None,
     "counts": {},
 }
-_SUGGESTED: Final = frozenset({"retry", "skip", "cancel"})
-"""Answers that need nothing more, so that their request does what its label says."""
 
 
 def plain(spelled: object) -> JsonValue:
@@ -86,7 +85,7 @@ def attempt_json(attempt: Attempt) -> JsonObject:
         "idempotency_key": attempt.idempotency_key,
         "input": payload_json(attempt.input),
         "approval": attempt.approval,
-        "degraded": None,
+        "degraded": degraded_json(attempt.degraded),
         "error": None if attempt.error is None else error_json(attempt.error, attempt.step),
         "effect_state": None if attempt.effect_state is None else attempt.effect_state.value,
         "usage": None if attempt.wall_s is None else {"wall_s": attempt.wall_s, **_NOT_MEASURED},
@@ -119,7 +118,7 @@ def step_json(state: TaskState, path: StepPath, history: History | None = None, 
         "skip": _skip(step),
         "fraction": round(step_fraction(step), 4),
         "retry": {
-            "count": step.retries,
+            "count": step.retries if step.error is None else step.error.retries,
             "max": _retries_max(state, step),
             "next_at": maybe_text(step.retry_at),
         },
@@ -129,10 +128,10 @@ def step_json(state: TaskState, path: StepPath, history: History | None = None, 
         "output": payload_json(step.output) if payloads else None,
         "summary": history.summaries.get(path) if history is not None else None,
         "via": step.via,
-        "degraded": None,
+        "degraded": degraded_json(step.detour.degraded if step.detour else None),
         "cached": None,
         "counts": None if counts is None else {**counts},
-        "error": _error(state, step),
+        "error": error_of_step(state, step, source.input if source else None),
         "estimate": None,
         "attempts": [attempt_json(attempt) for attempt in attempts],
         "pause": step.pause,
@@ -165,17 +164,8 @@ def _retries_max(state: TaskState, step: StepState) -> int | None:
     return next((retry.times for retry in said if retry is not None and retry.times is not None), None)
 
 
-def _error(state: TaskState, step: StepState) -> JsonObject | None:
-    """The step's failure, with requests that can be sent as they are."""
-    if step.error is None:
+def degraded_json(degraded: Degraded | None) -> JsonObject | None:
+    """How far down its tool's ladder a call is."""
+    if degraded is None:
         return None
-    error = error_json(step.error, step.path)
-    pause = state.pauses.get(step.pause) if step.pause is not None else None
-    if pause is not None:
-        allowed = write_pause(pause, state.id, state.updated_at).answers
-        error["suggestions"] = [
-            {"action": given.answer, "label": given.label, "request": plain(given.request)}
-            for given in allowed
-            if given.answer in _SUGGESTED
-        ]
-    return error
+    return {"level": degraded.level, "changes": {"set": degraded.set, "drop": list(degraded.drop)}}

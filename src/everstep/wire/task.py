@@ -15,8 +15,9 @@ from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.progress import ALMOST, progress_of
 from everstep.domain.task import TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
-from everstep.wire.failure import error_json, write_issues
+from everstep.wire.failure import write_issues
 from everstep.wire.pause import write_pause
+from everstep.wire.remedies import error_of_task
 from everstep.wire.step import payload_json, plain, plain_object, step_json, waiting_json
 from everstep.wire.times import maybe_text, to_text
 
@@ -83,7 +84,7 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
         "inputs": _value(state.inputs),
         "outputs": _value(state.outputs),
         "issues": plain(write_issues(state.issues)),
-        "error": None if state.error is None else error_json(state.error, None),
+        "error": error_of_task(state),
         "progress": {
             "fraction": progress.fraction,
             "done": progress.done,

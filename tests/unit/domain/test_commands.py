@@ -6,7 +6,8 @@ import pytest
 
 from everstep.domain import events as e
 from everstep.domain.commands import Answer, answer_pause, cancel_task, pause_task, resume_task
-from everstep.domain.decide import Chance, Ended, decide
+from everstep.domain.decide import decide
+from everstep.domain.ended import Chance, Ended
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.ids import Epoch, PauseId, StepPath
 from everstep.domain.outcome import Lost

@@ -1,15 +1,19 @@
 """decide: category x budget x effect -> what follows. The whole table, without waiting."""
 
+from dataclasses import replace
+
 import pytest
 
 from everstep.domain import events as e
-from everstep.domain.decide import Chance, Ended, decide
+from everstep.domain.decide import decide
+from everstep.domain.detour import Degraded, Detour
+from everstep.domain.ended import Chance, Ended
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, PauseId, StepPath
+from everstep.domain.ids import Instant, Millis, PauseId, StepPath
 from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Probe, Succeeded, Waits
 from everstep.domain.pauses import InputRequired, ToolErrorPause, UncertainOutcome
 from everstep.domain.plan import Effect, OnError, OnUncertain
-from everstep.domain.policy import USUAL_RETRY
+from everstep.domain.policy import USUAL_RETRY, may_retry
 from tests.unit.histories import History, running, sealed, step
 
 A = StepPath("a")
@@ -39,14 +43,83 @@ def test_an_end_of_a_closed_attempt_says_nothing() -> None:
     assert decided(history, Succeeded(output=sealed(2))) == []
 
 
+LESS = Degraded(level=1, set={"pages": 1})
+BUDGETS = {Category.TRANSIENT: 3, Category.PERMISSION: 1, Category.RESOURCE: 2}
+"""Retries of each category; the others have none."""
+
+
+def spent(history: History, category: Category, used: int) -> None:
+    """A step that has used so many retries of a category."""
+    one = history.state.steps[A]
+    match category:
+        case Category.PERMISSION:
+            one.detour = Detour(refreshes=used)
+        case Category.RESOURCE:
+            one.detour = Detour(degraded=Degraded(level=used, set={})) if used else None
+        case _:
+            one.retries = used
+
+
+@pytest.mark.req("L.1", "L.2", "L.3", "L.4", "L.5")
 @pytest.mark.parametrize("category", list(Category))
 @pytest.mark.parametrize("used", range(5))
-def test_only_transient_failures_are_retried_and_only_three_times(category: Category, used: int) -> None:
+@pytest.mark.parametrize("times", [None, 0, 1])
+@pytest.mark.parametrize("remedied", [True, False])
+def test_category_x_attempt_x_budget(category: Category, used: int, times: int | None, remedied: bool) -> None:
     history = running(step("a"))
-    history.state.steps[A].retries = used
-    after = decided(history, Failed(failure=failure(category)))
-    retried = category is Category.TRANSIENT and used < 3
-    assert after == ["attempt.failed", "step.retry_scheduled" if retried else "step.failed"]
+    spent(history, category, used)
+    policy = USUAL_RETRY if times is None else replace(USUAL_RETRY, times=times)
+    budget = BUDGETS.get(category, 0)
+    if times is not None:
+        budget = times if category is Category.TRANSIENT else budget * bool(times)
+    needs_remedy = category in (Category.PERMISSION, Category.RESOURCE)
+    outcome = Failed(failure=failure(category), renewed=remedied, less=LESS if remedied else None)
+    drafts = decide(history.state, Ended(path=A, outcome=outcome, retry=policy, chance=CHANCE), Instant(history.at + 5))
+    retried = used < budget and (remedied or not needs_remedy)
+    assert [draft.body.TYPE for draft in drafts] == [
+        "attempt.failed",
+        "step.retry_scheduled" if retried else "step.failed",
+    ]
+    last = drafts[-1].body
+    assert isinstance(last, e.StepRetryScheduled | e.StepFailed)
+    assert (last.error.retries, last.error.retries_max) == (used + retried, budget)
+    if isinstance(last, e.StepRetryScheduled):
+        assert (last.degraded is LESS) is (category is Category.RESOURCE)
+
+
+def test_a_retry_counts_for_its_category_only() -> None:
+    history = running(step("a"))
+    for category in (Category.PERMISSION, Category.RESOURCE):
+        outcome = Failed(failure=failure(category), renewed=True, less=LESS)
+        ended = Ended(path=A, outcome=outcome, retry=USUAL_RETRY, chance=CHANCE)
+        history.tell(decide(history.state, ended, history.at)).called("a")
+    one = history.state.steps[A]
+    assert (one.retries, one.detour) == (0, Detour(refreshes=1, degraded=LESS))
+
+
+@pytest.mark.parametrize(
+    ("code", "word", "retried"),
+    [
+        ("http_503", "server_error", True),
+        ("http_503", "network", False),
+        ("net_reset", "network", True),
+        ("http_429", "rate_limited", True),
+        ("timeout", "timeout", True),
+        ("timeout", "server_error", False),
+    ],
+)
+def test_only_narrows(code: str, word: str, retried: bool) -> None:
+    policy = replace(USUAL_RETRY, only=(word,))
+    assert may_retry(policy, failure(Category.TRANSIENT, code=code), 0) is retried
+
+
+def test_the_deadline_of_the_step_is_over_attempts_and_waits() -> None:
+    history = running(step("a"))
+    outcome = Failed(failure=failure(Category.TRANSIENT))
+    for within, expected in ((504, "step.failed"), (505, "step.retry_scheduled")):
+        policy = replace(USUAL_RETRY, within_ms=Millis(within))
+        ended = Ended(path=A, outcome=outcome, retry=policy, chance=CHANCE)
+        assert expected == decide(history.state, ended, Instant(history.at + 5))[-1].body.TYPE
 
 
 def test_a_retry_waits_at_least_half_the_backoff_and_starts_a_new_try() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import everstep
+from everstep.domain.catalogue import ERROR_CODES
 from everstep.domain.errors import EverstepError, LeaseLost, NotFound, PlanError
 from everstep.domain.problem import Problem
-from everstep.doors.errors import REFUSALS, RETRY_AFTER_S, error_object, problem, refusal_of
+from everstep.doors.errors import REFUSALS, REMEDIES, RETRY_AFTER_S, error_object, problem, refusal_of
 
 SOURCES = Path(everstep.__file__).parent
 
@@ -103,3 +104,13 @@ def test_two_refusals_have_two_ids_and_an_unknown_code_is_our_bug() -> None:
     assert error_object(error)["id"] != error_object(error)["id"]
     assert refusal_of(error).exit == 70
     assert refusal_of(LeaseLost("gone")).exit == 6
+
+
+@pytest.mark.req("8.4")
+def test_every_code_says_what_to_do_and_stands_in_the_reference() -> None:
+    assert REMEDIES.keys() == REFUSALS.keys()
+    assert all(REMEDIES.values())
+    page = (Path(__file__).parents[3] / "docs/reference/errors.md").read_text(encoding="utf-8")
+    named = {code for code in ERROR_CODES if not code.startswith("http_")} | REFUSALS.keys()
+    assert [code for code in sorted(named) if f"`{code}`" not in page] == []
+    assert "any other `http_4xx`" in page

@@ -174,10 +174,8 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
 @pytest.mark.parametrize(
     "key",
     [
-        {"fallback": [{"value": 1}]},
         {"limits": {"output": "1MB"}},
         {"pool": "slow"},
-        {"breaker": "mine"},
     ],
 )
 async def test_a_key_that_nobody_would_honour_is_refused_before_anything_starts(

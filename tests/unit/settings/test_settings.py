@@ -240,6 +240,9 @@ BAD: tuple[tuple[str, str, str], ...] = (
     ("[store]\nx = 1", "", "'store' must be text that is not empty, not {'x': 1}"),
     ("engine.stale_after = '10s'", ":1", "'engine.stale_after' is wrong: a worker would count as dead"),
     ("engine.heartbeat = '20s'", ":1", "'engine.heartbeat' is wrong: a worker would count as dead"),
+    ("breaker.share = 'half'", ":1", "'breaker.share' must be a share such as 0.5, not 'half'"),
+    ("breaker.share = 1.5", ":1", "'breaker.share' must be between 0.001 and 1.0, not 1.5"),
+    ("breaker.cool_down = '1h'", ":1", "'breaker.cool_down' is wrong: 'breaker.cool_down' is longer than"),
     ("retry.delay = '1m'", ":1", "'retry.delay' is wrong: 'retry.delay' is longer than 'retry.max_delay'"),
 )
 

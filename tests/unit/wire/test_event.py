@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from everstep.domain import events as e
 from everstep.domain import pauses as p
 from everstep.domain.changes import Change, Link
+from everstep.domain.detour import Degraded
 from everstep.domain.errors import LimitExceeded
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
@@ -114,6 +115,9 @@ STRATEGIES[dict[str, dict[str, "JsonValue"]]] = st.dictionaries(words, objects, 
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 STRATEGIES[tuple[dict[str, "JsonValue"], ...]] = st.lists(objects, max_size=2).map(tuple)
+STRATEGIES[Degraded | None] = st.none() | st.builds(
+    Degraded, level=counts, set=objects, drop=st.lists(words, max_size=2).map(tuple)
+)
 
 
 def records(kind: type) -> st.SearchStrategy[Any]:

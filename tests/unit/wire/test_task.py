@@ -1,6 +1,7 @@
 """Tasks, steps, attempts and pauses as objects: every field of the catalogue, in every state, as strict JSON."""
 
 import json
+from typing import cast
 
 import pytest
 
@@ -166,14 +167,14 @@ def test_a_step_tells_its_story() -> None:
 
 def test_suggestions_are_requests_that_need_nothing_more() -> None:
     error = object_of(step_json(failed_and_asked().state, A)["error"])
-    assert error["suggestions"] == [
-        {
-            "action": answer,
-            "label": label,
-            "request": {"method": "POST", "path": "/v1/inbox/p_1/answer", "body": {"answer": answer}},
-        }
-        for answer, label in [("retry", "Try again"), ("skip", "Skip this step"), ("cancel", "Cancel the task")]
+    suggestions = [object_of(one) for one in cast("list[JsonValue]", error["suggestions"])]
+    assert [(one["action"], one["label"]) for one in suggestions] == [
+        ("retry", "Try a again"),
+        ("wait", "Try a again at 00:21"),
+        ("skip", "Skip a"),
+        ("cancel", "Cancel the task"),
     ]
+    assert suggestions[0]["request"] == {"method": "POST", "path": "/v1/inbox/p_1/answer", "body": {"answer": "retry"}}
 
 
 def test_a_skipped_step_says_why() -> None:

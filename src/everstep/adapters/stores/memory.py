@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
-from everstep.adapters.stores.kept import Kept, plan_payload
+from everstep.adapters.stores.kept import Kept, MemoryTroubles, fits, plan_payload
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
@@ -29,6 +30,7 @@ class MemoryStore:
         self._fenced: set[i.WorkerId] = set()
         self._payloads: dict[i.Digest, bytes] = {}
         self._me: i.WorkerId | None = None
+        self.troubles: Final = MemoryTroubles(self._tasks)
 
     async def open(self, worker: port.Worker) -> None:
         """Whoever had it open before is dead or done."""
@@ -98,7 +100,7 @@ class MemoryStore:
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:
         newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
-        found = [kept for kept in newest if _fits(kept, which)]
+        found = [kept for kept in newest if fits(kept, which)]
         if which.cursor is not None:
             nums = [str(kept.num) for kept in found]
             if which.cursor not in nums:
@@ -227,6 +229,8 @@ class MemoryStore:
             return journal.NO_TASK
         if (kept.last_seq, kept.epoch, kept.worker) != (commit.last_seq, lease.epoch, lease.worker):
             return kept.stale()
+        judged = None if commit.toll is None else self.troubles.judge(commit, self._lives)
+        commit = commit if judged is None else judged.commit
         answer = journal.commit_steps(commit)
         self._write(kept, commit.row, commit.at, answer)
         self._follow(kept, journal.pause_changes(commit.drafts, commit.at))
@@ -234,7 +238,12 @@ class MemoryStore:
             kept.worker = None
         born = [self._create(child) for child in commit.children]
         events = [event for one in born if isinstance(one, port.Created) for event in one.events]
-        return replace(answer, events=(*answer.events, *events)) if events else answer
+        answer = replace(answer, events=(*answer.events, *events)) if events else answer
+        return answer if judged is None else self.troubles.keep(judged, answer)
+
+    def _lives(self, worker: i.WorkerId) -> bool:
+        known = self._workers.get(worker)
+        return known is not None and not known.released and worker not in self._fenced
 
     async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:
         self._opened()
@@ -357,17 +366,3 @@ class MemoryStore:
         if self._me is None:
             raise EngineClosed("the store is not open")
         return self._me
-
-
-def _fits(kept: Kept, which: port.TaskFilter) -> bool:
-    new = kept.new
-    text = (which.text or "").lower()
-    return (
-        which.owner in (None, new.owner)
-        and (which.statuses is None or kept.row.status in which.statuses)
-        and which.plan_name in (None, new.plan_name)
-        and which.plan_digest in (None, new.plan_digest)
-        and which.inputs_digest in (None, new.inputs_digest)
-        and (which.since is None or new.at >= which.since)
-        and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
-    )

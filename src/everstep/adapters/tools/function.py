@@ -28,6 +28,8 @@ class FunctionAdapter(ToolAdapter):
         self._function = function
         self._threads = threads
         self._is_async = function.spec.isolation == "inline"
+        if function.target is not None:
+            setattr(self, "target", self._target)  # noqa: B010 -- else the tool itself is the target
 
     def tools(self) -> Sequence[ToolSpec]:
         """The one tool."""
@@ -84,6 +86,14 @@ class FunctionAdapter(ToolAdapter):
                     retry_after_ms=retry_after_ms(exc),
                 )
         return None
+
+    def degrade(self, call: Call, level: int, cause: Failure) -> Call | None:
+        """As the author's function knows how."""
+        return None if self._function.degrade is None else self._function.degrade(call, level, cause)
+
+    def _target(self, call: Call) -> str:
+        assert self._function.target is not None
+        return str(call.arguments.get(self._function.target, call.tool))
 
     async def probe(self, call: Call) -> Probed:
         """As the author's function finds it."""

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
-from everstep.doors.api import admin, events, listing, logs, pauses, plans, rework, steps, tasks, tools
+from everstep.doors.api import admin, events, listing, logs, pauses, plans, rework, steps, tasks, tools, troubles
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response
 
@@ -32,6 +32,9 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "pauses.answer": pauses.answer,
     "plans.check": plans.check,
     "plans.schema": plans.schema,
+    "troubles.errors": troubles.errors,
+    "troubles.breakers": troubles.breakers,
+    "troubles.reset": troubles.reset,
     "tools.list": tools.list_all,
     "tools.get": tools.get,
     "admin.health": admin.health,

@@ -26,7 +26,7 @@ async def list_all(back: Backing, asked: Asked) -> Response:
         owner=asked.who.owner,
         statuses=_statuses(query.get("status")),
         plan_name=query.get("plan"),
-        since=_since(query.get("since")),
+        since=since(query.get("since")),
         text=query.get("q"),
         limit=limit_in(query, PAGE, most=PAGE_MAX),
         cursor=query.get("cursor"),
@@ -52,7 +52,7 @@ def _statuses(text: str | None) -> frozenset[TaskStatus] | None:
         raise Validation(f"'status' takes {', '.join(TaskStatus)}, with commas between them") from None
 
 
-def _since(text: str | None) -> Instant | None:
+def since(text: str | None) -> Instant | None:
     """A time, or how long ago."""
     if not text:
         return None

@@ -10,7 +10,7 @@ from everstep.domain.failure import TREATMENT
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.verbs import Verb
-from everstep.doors.errors import REFUSALS
+from everstep.doors.errors import REFUSALS, REMEDIES
 
 Json: TypeAlias = dict[str, Any]
 
@@ -58,6 +58,7 @@ def of_step(word: str) -> Json | None:
         "meaning": row.title,
         "category": row.category.value,
         "retries": treatment.retries,
+        "retried": treatment.only_if or None,
         "effect_state": row.effect_state.value,
         "what_to_do": row.what_to_do,
     }
@@ -68,7 +69,14 @@ def of_caller(word: str) -> Json | None:
     row = REFUSALS.get(word)
     if row is None:
         return None
-    return {"code": word, "of": "command", "meaning": row.title, "category": row.category.value, "exit_code": row.exit}
+    return {
+        "code": word,
+        "of": "command",
+        "meaning": row.title,
+        "category": row.category.value,
+        "exit_code": row.exit,
+        "what_to_do": REMEDIES[word],
+    }
 
 
 def _show(session: Session, told: Json) -> None:
@@ -77,8 +85,10 @@ def _show(session: Session, told: Json) -> None:
         return
     session.result(f"{told['code']}: {told['meaning']}")
     if told["of"] == "step":
-        session.result(f"  category  {told['category']}: {told['retries']} retries unless the plan says otherwise")
+        earned = f"{told['retries']} {'retry' if told['retries'] == 1 else 'retries'}"
+        only_if = f", {told['retried']}" if told["retried"] else ""
+        session.result(f"  category  {told['category']}: {earned} unless the plan says otherwise{only_if}")
         session.result(f"  effect    {told['effect_state']}: {_EFFECTS[told['effect_state']]}")
-        session.result(f"  do        {told['what_to_do']}")
     else:
         session.result(f"  exit      {told['exit_code']}: {_EXITS.get(told['exit_code'], '')}")
+    session.result(f"  do        {told['what_to_do']}")

@@ -30,7 +30,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "ls": Entry("tasks_command", "List tasks, newest first"),
         "show": Entry("show_command", "One task, one step, or a part of it"),
         "watch": Entry("watch_command", "Follow a task"),
-        "logs": Entry("logs_command", "What tools logged"),
+        "logs": Entry("logs_command", "What tools logged; errors of all tasks"),
+        "breakers": Entry("breakers_command", "What holds calls back, and how to let them pass"),
     },
     "Steer": {
         "pause": Entry("steer_command", "Stop a task at the next safe point"),

@@ -7,6 +7,7 @@ from itertools import count
 from everstep.domain import events as e
 from everstep.domain import task as t
 from everstep.domain.events import Actor, ActorKind, Draft
+from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, UserRequested
@@ -127,6 +128,20 @@ def completed(step: StepPath, value: JsonValue = "done") -> Draft:
         duration_s=0.5,
         wall_s=0.25,
     )
+    return Draft(body=body, step=step)
+
+
+def failed_attempt(step: StepPath, code: str) -> Draft:
+    """A call that failed."""
+    failure = Failure(
+        code=code,
+        category=Category.TRANSIENT,
+        message="down",
+        what_to_do="wait",
+        effect_state=EffectState.NONE,
+    )
+    error = e.ErrorRecord(id=f"e_{code}", failure=failure, attempt=1)
+    body = e.AttemptFailed(attempt=1, error=error, effect_state=EffectState.NONE, called=True, duration_s=0.5)
     return Draft(body=body, step=step)
 
 

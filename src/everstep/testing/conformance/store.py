@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from everstep.domain.record import record
-from everstep.testing.conformance import store_commits, store_leases, store_lists, store_rework
+from everstep.testing.conformance import store_breakers, store_commits, store_leases, store_lists, store_rework
 from everstep.testing.conformance.stage import Rig
 
 
@@ -64,6 +64,15 @@ CASES: Final = (
     Case(story=store_rework.a_step_makes_a_task_in_its_own_commit),
     Case(story=store_rework.a_reopened_task_is_queued_again),
     Case(story=store_rework.a_revised_plan_has_its_number_of_steps),
+    Case(story=store_breakers.a_breaker_is_kept_with_what_it_learned, proves=("8.3",)),
+    Case(story=store_breakers.a_stale_commit_teaches_nothing),
+    Case(story=store_breakers.an_open_breaker_refuses_the_call_but_not_the_outcome),
+    Case(story=store_breakers.one_probe_at_a_time, proves=("8.3",)),
+    Case(story=store_breakers.a_permit_lapses_with_its_attempt),
+    Case(story=store_breakers.a_permit_lapses_with_its_worker),
+    Case(story=store_breakers.two_good_probes_close_it_and_nothing_is_kept),
+    Case(story=store_breakers.a_reset_is_the_owners),
+    Case(story=store_breakers.errors_are_found_by_what_they_are, proves=("8.1",)),
 )
 
 

@@ -20,7 +20,7 @@ def test_every_route_has_a_handler_and_every_handler_a_route() -> None:
 
 def test_every_route_declares_a_scope_and_only_health_is_open() -> None:
     assert {route.path for route in ROUTES if route.scope == "open"} == {"/v1/health", "/v1/ready"}
-    assert {route.scope for route in ROUTES if route.method == "POST"} == {"w", "answer", "r"}
+    assert {route.scope for route in ROUTES if route.method == "POST"} == {"w", "answer", "r", "admin"}
     assert all(route.scope == "r" for route in ROUTES if route.method == "GET" and route.scope != "open")
 
 

@@ -394,3 +394,48 @@ RELEASE unit;
 -- name: use_rollback_journal
 -- For copies: a single file, nothing beside it.
 PRAGMA journal_mode = DELETE;
+
+-- name: find_breaker
+-- As it stands, inside the transaction that asks it.
+SELECT body FROM breakers WHERE id = ?;
+
+-- name: put_breaker
+-- After a counted failure, and whenever its state changes.
+INSERT INTO breakers (id, owner, state, updated_at, body) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at, body = excluded.body;
+
+-- name: delete_breaker
+-- Closed again, without a failure to remember; or somebody has reset it.
+DELETE FROM breakers WHERE id = ? AND owner = ?;
+
+-- name: list_breakers
+-- Troubled ones; the others are not kept.
+SELECT body FROM breakers WHERE :owner IS NULL OR owner = :owner ORDER BY updated_at DESC, id;
+
+-- name: is_worker_live
+-- Whether a permit still has its worker.
+SELECT 1 FROM workers WHERE id = ? AND fenced_at IS NULL AND released_at IS NULL;
+
+-- name: list_errors
+-- Newest first, from the partial index: ends of attempts that were called, and steps that failed without a call. Which
+-- tool it was stands in the intent, or else in the plan.
+SELECT e.id, t.id,
+       coalesce((SELECT s.body ->> '$.data.tool' FROM events s
+                 WHERE s.task = e.task AND s.seq < e.seq AND s.type = 'attempt.started' AND s.step = e.step
+                 ORDER BY s.seq DESC LIMIT 1),
+                (SELECT p.value ->> '$.tool' FROM events c, json_each(c.body, '$.data.plan.steps') p
+                 WHERE c.task = e.task AND c.seq = 1 AND p.value ->> '$.id' = e.step)) AS called,
+       e.body
+FROM events e INDEXED BY events_failed CROSS JOIN tasks t ON t.num = e.task
+WHERE e.type IN ('attempt.failed', 'attempt.timed_out', 'attempt.killed', 'attempt.abandoned', 'step.failed')
+  AND (:before IS NULL OR e.id < :before)
+  AND (:since IS NULL OR e.at >= :since)
+  AND (:owner IS NULL OR t.owner = :owner)
+  AND (:task IS NULL OR t.id = :task)
+  AND (:category IS NULL OR e.body ->> '$.data.error.category' = :category)
+  AND (:code IS NULL OR e.body ->> '$.data.error.code' = :code)
+  AND (:tool IS NULL OR called = :tool)
+  AND iif(e.type = 'step.failed',
+          e.body ->> '$.data.attempt' IS NULL AND e.body ->> '$.data.error.attempt' IS NULL,
+          e.body ->> '$.data.called' AND e.body ->> '$.data.error.code' NOT IN ('needs_input', 'not_called'))
+ORDER BY e.id DESC LIMIT :limit;

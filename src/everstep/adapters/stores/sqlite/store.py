@@ -13,6 +13,7 @@ from everstep.adapters.stores.sqlite import apply, keeping, questions
 from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.hold import Hold, open_store, opened
 from everstep.adapters.stores.sqlite.opening import Setup
+from everstep.adapters.stores.sqlite.toll import SqliteTroubles, unit_of
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.values import JsonValue
@@ -47,6 +48,7 @@ class SqliteStore:
         )
         self._clock = clock
         self._held: Hold | None = None
+        self.troubles: Final = SqliteTroubles(lambda: self._hold)
 
     @property
     def _hold(self) -> Hold:
@@ -127,14 +129,15 @@ class SqliteStore:
         """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
         if any(commit.children for commit in commits):
             return self._commit_with_children(commits)
-        answers = self._hold.writes.submit([apply.StepUnit(commit) for commit in commits])
+        answers = self._hold.writes.submit([unit_of(commit) for commit in commits])
         return cast("Awaitable[Sequence[port.Commit]]", answers)
 
     async def _commit_with_children(self, commits: Sequence[t.StepCommit]) -> Sequence[port.Commit]:
         """The same, where a plan of a task that is made may have to be kept first."""
-        units = [apply.StepUnit(commit) for commit in commits]
-        await self.put_payloads([child.plan for unit in units for child in unit.children if child.plan is not None])
-        return cast("Sequence[port.Commit]", await self._hold.writes.submit(units))
+        plans = [apply.CreateUnit(child).plan for commit in commits for child in commit.children]
+        await self.put_payloads([plan for plan in plans if plan is not None])
+        answers = await self._hold.writes.submit([unit_of(commit) for commit in commits])
+        return cast("Sequence[port.Commit]", answers)
 
     async def commit_commands(self, commands: Sequence[t.Command]) -> Sequence[port.Commit]:
         """Commands and answers, guarded by (status, generation, open pause)."""

@@ -1,0 +1,101 @@
+"""What a running call may know and say: its `ctx`."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+from everstep.domain.ids import Instant, StepPath, TaskId, split_path
+from everstep.domain.task import Intent, TaskState
+from everstep.domain.values import JsonValue
+from everstep.engine.catalog import Entry
+from everstep.engine.kit import Kit
+from everstep.engine.timing import attempt_ends
+from everstep.ports.sink import Sink
+from everstep.ports.tool import Log
+
+
+class CallLog:
+    """Lines of one attempt, on their way to the operator's log."""
+
+    __slots__ = ("_attempt", "_sink", "_step", "_task")
+
+    def __init__(self, sink: Sink, intent: Intent) -> None:
+        self._sink = sink
+        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt.number
+
+    def info(self, text: str, **fields: JsonValue) -> None:
+        """Worth knowing."""
+        self._sink.note(text, task=self._task, step=self._step, attempt=self._attempt, **fields)
+
+    def warning(self, text: str, **fields: JsonValue) -> None:
+        """Worth a look."""
+        self._sink.note(text, level="warning", task=self._task, step=self._step, attempt=self._attempt, **fields)
+
+
+class CallContext:
+    """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
+
+    __slots__ = ("_ending", "_intent", "_kit", "answer", "owner", "timeout_ms", "workspace")
+
+    def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
+        spec, step = state.specs[split_path(intent.step)[0]], state.steps[intent.step]
+        said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
+        if intent.attempt.number > 1 or step.detour is not None or spec.retry is not None:
+            said = attempt_ends(state, intent.step, kit, intent.attempt.started_at)
+        self._intent = intent
+        self._kit = kit
+        self._ending: asyncio.Event | None = None
+        self.timeout_ms = said or kit.limits.step_timeout_ms
+        self.owner = state.owner
+        self.workspace = state.workspace
+        self.answer = step.answer
+
+    @property
+    def task_id(self) -> TaskId:
+        return self._intent.task
+
+    @property
+    def step_id(self) -> StepPath:
+        return self._intent.step
+
+    @property
+    def attempt(self) -> int:
+        return self._intent.attempt.number
+
+    @property
+    def workdir(self) -> Path:
+        return Path(self.workspace)
+
+    @property
+    def idempotency_key(self) -> str:
+        return self._intent.attempt.idempotency_key
+
+    @property
+    def deadline(self) -> datetime:
+        return datetime.fromtimestamp((self._intent.attempt.started_at + self.timeout_ms) / 1000, UTC)
+
+    @property
+    def cancelled(self) -> bool:
+        return self._ending is not None and self._ending.is_set()
+
+    @property
+    def log(self) -> Log:
+        return CallLog(self._kit.sink, self._intent)
+
+    def now(self) -> Instant:
+        return self._kit.clock.now()
+
+    def remaining(self) -> float:
+        return (self._intent.attempt.started_at + self.timeout_ms - self._kit.clock.now()) / 1000
+
+    async def wait_cancelled(self) -> None:
+        self._ending = self._ending or asyncio.Event()
+        await self._ending.wait()
+
+    def progress(self, fraction: float, text: str | None = None) -> None:
+        self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
+
+    def end(self) -> None:
+        """The call should end: timed out, cancelled, or the engine stops."""
+        self._ending = self._ending or asyncio.Event()
+        self._ending.set()

@@ -1,0 +1,85 @@
+"""An outcome on its way to `decide`: with the retry rule of its step, the draws it may need, and who depends on it."""
+
+from typing import Final
+
+from everstep.domain.breaker import BreakerKey, Caller, Verdict
+from everstep.domain.decide import spec_of
+from everstep.domain.detour import breaker_of
+from everstep.domain.ended import NO_CHANCE, Ended
+from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.graph import Graph
+from everstep.domain.ids import StepPath, split_path
+from everstep.domain.outcome import Failed, Outcome, Succeeded
+from everstep.domain.task import OpenAttempt, TaskState
+from everstep.engine.kit import Kit
+from everstep.engine.timing import retry_rule
+
+NEVER_CALLED: Final = Failed(
+    failure=Failure(
+        code="not_called",
+        category=Category.TRANSIENT,
+        message="the intent was written down, but the call was never made",
+        what_to_do="nothing: it is made now",
+        effect_state=EffectState.NONE,
+    ),
+    ended="abandoned",
+    called=False,
+)
+
+
+_CANCELLED: Final = Failure(
+    code="cancelled",
+    category=Category.LOGIC,
+    message="the call was cut off because the task was cancelled",
+    what_to_do="look whether it had an effect",
+    effect_state=EffectState.UNKNOWN,
+)
+CUT_OFF: Final = Failed(failure=_CANCELLED, ended="killed")
+GIVEN_UP: Final = Failed(failure=_CANCELLED, ended="abandoned")
+"""Cut off, but it does not end."""
+
+
+def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:
+    """All that deciding about one attempt's end may use."""
+    verdict = _verdict(state, path, outcome, kit)
+    if isinstance(outcome, Succeeded):
+        return Ended(path, outcome, kit.limits.retry, NO_CHANCE, (), verdict)
+    return Ended(
+        path=path,
+        outcome=outcome,
+        retry=retry_rule(state, path, kit),
+        chance=kit.chance(),
+        dependants=dependants(kit.graph(state), path),
+        verdict=verdict,
+    )
+
+
+def _verdict(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Verdict | None:
+    """What the breaker of the call learns from its end."""
+    attempt = state.steps[path].attempt
+    if attempt is None:
+        return None
+    caller = Caller(task=state.id, step=path, attempt=attempt.number)
+    key = _key(state, path, attempt, caller, kit=kit)
+    return None if key is None else kit.breakers.verdict(key, caller, outcome, kit.clock.now())
+
+
+def _key(state: TaskState, path: StepPath, attempt: OpenAttempt, caller: Caller, *, kit: Kit) -> BreakerKey | None:
+    entry = kit.catalog.find(attempt.tool)
+    if entry is None or not attempt.input.present:  # a target cannot be told; but whose permit it holds can
+        held = (key for key, one in kit.breakers.troubled.items() if one.permit and one.permit.caller == caller)
+        return next(held, None)
+    arguments = attempt.input.value
+    assert isinstance(arguments, dict)
+    return kit.breakers.key(state.owner, breaker_of(spec_of(state, path), state.steps[path].detour), entry, arguments)
+
+
+def dependants(graph: Graph, path: StepPath) -> tuple[str, ...]:
+    """Steps that need this one's output, directly or through others."""
+    lost = {StepPath(split_path(path)[0])}
+    found = []
+    for wired in graph.steps:
+        if wired.path not in lost and not lost.isdisjoint(wired.required):
+            lost.add(wired.path)
+            found.append(wired.path)
+    return tuple(found)
