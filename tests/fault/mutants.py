@@ -271,7 +271,7 @@ MUTANTS = (
     Mutant(
         "subscribers miss events",
         (
-            Edit("engine/feed.py", "subscription.push(events)\n", "subscription.push(events[:1])\n"),
+            Edit("engine/feed.py", "subscription.push(mine)\n", "subscription.push(mine[:1])\n"),
             Edit(
                 "facade/desk.py",
                 "                    if fresh and fresh[0].seq != last + 1:\n                        break\n",
