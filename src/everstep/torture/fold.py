@@ -232,7 +232,7 @@ def _attempt_started(state: State, event: Event) -> None:
 def _check_may_start(state: State, event: Event, step: Step) -> None:
     final = base(step.path) in state.finals
     held_back = [pause.id for pause in state.pauses.values() if pause.status == "open" and pause.type in OF_THE_TASK]
-    if state.status in {"pausing", "paused"} or held_back:
+    if state.status in {"pausing", "paused"} or (held_back and state.status != "cancelling"):
         state.blame("C8", event.seq, f"step {step.path} starts while the task is {state.status}, held by {held_back}")
     elif state.status in {"cancelling", "cancelled"} and not final:
         state.blame("C8", event.seq, f"step {step.path} starts while the task is {state.status}")

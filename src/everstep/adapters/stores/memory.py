@@ -282,7 +282,8 @@ class MemoryStore:
     def _stands(self, kept: Kept, command: t.Command) -> bool:
         if (kept.row.status, kept.row.generation) != (command.status, command.generation):
             return False
-        if kept.worker is None and command.last_seq not in (None, kept.last_seq):
+        exact = kept.worker is None or command.steps is not None
+        if exact and command.last_seq not in (None, kept.last_seq):
             return False
         if command.pause is None:
             return True

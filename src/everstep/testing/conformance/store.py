@@ -63,6 +63,7 @@ CASES: Final = (
     Case(story=store_rework.a_task_and_a_line_elsewhere_are_written_together_or_not_at_all, proves=("X.9",)),
     Case(story=store_rework.a_step_makes_a_task_in_its_own_commit),
     Case(story=store_rework.a_reopened_task_is_queued_again),
+    Case(story=store_rework.a_plan_is_not_revised_behind_its_holder),
     Case(story=store_rework.a_revised_plan_has_its_number_of_steps),
     Case(story=store_breakers.a_breaker_is_kept_with_what_it_learned, proves=("8.3",)),
     Case(story=store_breakers.a_stale_commit_teaches_nothing),

@@ -84,6 +84,16 @@ async def a_reopened_task_is_queued_again(rig: Rig) -> None:
         assert await on.store.check() == []
 
 
+async def a_plan_is_not_revised_behind_its_holder(rig: Rig) -> None:
+    async with scene(rig) as on:
+        before = await on.held()
+        done(await on.commit(f.step_commit(before, proposals=(f.proposal(ONE),))))
+        change = Change(op="set", id=ONE, step=replace(f.PLAN.steps[0], arguments={"value": 9}))
+        body = e.PlanRevised(revision=2, digest=Digest("sha256:other"), base_digest=before.plan_digest, diff=(change,))
+        told = replace(f.command(before, Draft(body=body), guarded=True), steps=3)
+        assert isinstance((await on.store.commit_commands((told,)))[0], Stale), "the step has begun meanwhile"
+
+
 async def a_revised_plan_has_its_number_of_steps(rig: Rig) -> None:
     async with scene(rig) as on:
         task = await on.created()

@@ -305,7 +305,8 @@ def stands(desk: Desk, guard: Guard, command: Command) -> bool:
     """Whether the task is as the command believes."""
     if guard.status is not command.status or guard.generation != command.generation:
         return False
-    if guard.worker is None and command.last_seq not in (None, guard.last_seq):
+    exact = guard.worker is None or command.steps is not None
+    if exact and command.last_seq not in (None, guard.last_seq):
         return False
     return command.pause is None or any(desk.rows("is_pause_open", (command.pause, guard.num)))
 
