@@ -25,10 +25,8 @@ class Held:
 def admit(lap: Lap, step: StepState, checked: Checked) -> Held | None:
     """None: it may be proposed; if its breaker is half-open, the commit asks for the one permit."""
     state, breakers = lap.state, lap.kit.breakers
-    arguments = checked.input.value
-    assert isinstance(arguments, dict)
     name = breaker_of(spec_of(state, step.path), step.detour)
-    key = breakers.key(state.owner, name, checked.entry, arguments)
+    key = breakers.key(state.owner, name, checked.entry, checked.input)
     known = breakers.find(key, lap.at)
     if known is None or known.state is BreakerState.CLOSED:
         return None

@@ -23,7 +23,7 @@ from everstep.domain.breaker import (
 from everstep.domain.failure import counts_for_breaker
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.outcome import Failed, Outcome, Succeeded
-from everstep.domain.values import JsonObject
+from everstep.domain.values import Sealed
 from everstep.engine.catalog import Entry
 from everstep.engine.renew import Renewals
 from everstep.ports.tool import Call
@@ -52,7 +52,7 @@ class Breakers:
 
     # --- which breaker ---
 
-    def key(self, owner: str, name: str | None, entry: Entry, arguments: JsonObject) -> BreakerKey:
+    def key(self, owner: str, name: str | None, entry: Entry, given: Sealed) -> BreakerKey:
         """The breaker that step or tool name, else that of tool and target."""
         name = name or entry.spec.breaker
         if name is not None:
@@ -60,7 +60,8 @@ class Breakers:
         tool = entry.spec.name
         if not entry.targeted:
             return BreakerKey(owner, tool, tool)
-        return BreakerKey(owner, tool, entry.adapter.target(Call(tool=tool, arguments=arguments)))
+        assert isinstance(given.value, dict)
+        return BreakerKey(owner, tool, entry.adapter.target(Call(tool=tool, arguments=given.value)))
 
     def find(self, key: BreakerKey, at: Instant) -> Breaker | None:
         """A troubled breaker; one whose trouble has passed is let go."""
@@ -96,14 +97,18 @@ class Breakers:
         probed = known is not None and known.permit is not None and known.permit.caller == caller
         return Verdict(key=key, policy=self.policy, caller=caller) if probed else None
 
+    def praise(self, key: BreakerKey, at: Instant) -> None:
+        """A call went well, and its breaker is in no trouble."""
+        ring = self._fine.get(key)
+        if ring is None:
+            if len(self._fine) >= KEPT_MAX:
+                self._fine.clear()
+            ring = self._fine[key] = deque(maxlen=self.policy.last)
+        ring.append(at)
+
     def _succeeded(self, key: BreakerKey, caller: Caller, known: Breaker | None, at: Instant) -> Verdict | None:
         if known is None:
-            ring = self._fine.get(key)
-            if ring is None:
-                if len(self._fine) >= KEPT_MAX:
-                    self._fine.clear()
-                ring = self._fine[key] = deque(maxlen=self.policy.last)
-            ring.append(at)
+            self.praise(key, at)
             return None
         unsaid = self._unsaid.setdefault(key, [])
         unsaid.append(Result(at=at, ok=True))

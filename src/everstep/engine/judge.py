@@ -41,9 +41,12 @@ GIVEN_UP: Final = Failed(failure=_CANCELLED, ended="abandoned")
 
 def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:
     """All that deciding about one attempt's end may use."""
+    if type(outcome) is Succeeded:
+        if kit.breakers.troubled:
+            return Ended(path, outcome, kit.limits.retry, NO_CHANCE, (), _verdict(state, path, outcome, kit))
+        _praise(state, path, kit)
+        return Ended(path, outcome, kit.limits.retry)
     verdict = _verdict(state, path, outcome, kit)
-    if isinstance(outcome, Succeeded):
-        return Ended(path, outcome, kit.limits.retry, NO_CHANCE, (), verdict)
     return Ended(
         path=path,
         outcome=outcome,
@@ -52,6 +55,16 @@ def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended
         dependants=dependants(kit.graph(state), path),
         verdict=verdict,
     )
+
+
+def _praise(state: TaskState, path: StepPath, kit: Kit) -> None:
+    """A success while no breaker is in trouble, as nearly always: remembered here, written nowhere."""
+    attempt = state.steps[path].attempt
+    entry = None if attempt is None else kit.catalog.find(attempt.tool)
+    if attempt is None or entry is None or not attempt.input.present:
+        return
+    name = breaker_of(spec_of(state, path), state.steps[path].detour)
+    kit.breakers.praise(kit.breakers.key(state.owner, name, entry, attempt.input), kit.clock.now())
 
 
 def _verdict(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Verdict | None:
@@ -69,9 +82,8 @@ def _key(state: TaskState, path: StepPath, attempt: OpenAttempt, caller: Caller,
     if entry is None or not attempt.input.present:  # a target cannot be told; but whose permit it holds can
         held = (key for key, one in kit.breakers.troubled.items() if one.permit and one.permit.caller == caller)
         return next(held, None)
-    arguments = attempt.input.value
-    assert isinstance(arguments, dict)
-    return kit.breakers.key(state.owner, breaker_of(spec_of(state, path), state.steps[path].detour), entry, arguments)
+    name = breaker_of(spec_of(state, path), state.steps[path].detour)
+    return kit.breakers.key(state.owner, name, entry, attempt.input)
 
 
 def dependants(graph: Graph, path: StepPath) -> tuple[str, ...]:

@@ -36,9 +36,8 @@ async def renewed(intent: Intent, state: TaskState, error: Exception, safely: Sa
     async def work() -> bool:
         return await safely(_awaited(refresh), "a credential could not be renewed") is not None
 
-    entry, arguments = kit.catalog.get(intent.attempt.tool), intent.attempt.input.value
-    assert isinstance(arguments, dict)
-    key = kit.breakers.key(state.owner, None, entry, arguments)
+    entry = kit.catalog.get(intent.attempt.tool)
+    key = kit.breakers.key(state.owner, None, entry, intent.attempt.input)
     return await kit.breakers.renewals.renew(key, since, work)
 
 

@@ -127,8 +127,9 @@ class SqliteStore:
 
     def commit_steps(self, commits: Sequence[t.StepCommit]) -> Awaitable[Sequence[port.Commit]]:
         """Outcomes and next intents, guarded by (epoch, worker, last_seq)."""
-        if any(commit.children for commit in commits):
-            return self._commit_with_children(commits)
+        for commit in commits:
+            if commit.children:
+                return self._commit_with_children(commits)
         answers = self._hold.writes.submit([unit_of(commit) for commit in commits])
         return cast("Awaitable[Sequence[port.Commit]]", answers)
 
