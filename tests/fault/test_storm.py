@@ -11,6 +11,7 @@ import pytest
 
 from everstep.torture.checker import check
 from everstep.torture.history import Logs, read_client, read_effects
+from everstep.torture.points import STORM
 from everstep.torture.trial import BOUNDS
 from tests.fault.mutants import SOURCE
 
@@ -24,7 +25,7 @@ PATIENCE_S = 60.0
 def start(folder: Path) -> subprocess.Popen[bytes]:
     with (folder / "child.log").open("ab") as said:
         return subprocess.Popen(
-            [sys.executable, "-m", "everstep.torture.storm", str(folder)],
+            [sys.executable, "-m", STORM, str(folder)],
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
             stdout=said,
             stderr=said,

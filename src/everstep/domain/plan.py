@@ -25,6 +25,11 @@ class Effect(StrEnum):
         """How careful this class is; a plan may only raise it."""
         return _CARE[self]
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether calling again harms nobody."""
+        return self in (Effect.PURE, Effect.IDEMPOTENT)
+
 
 _CARE = {Effect.PURE: 0, Effect.IDEMPOTENT: 1, Effect.VERIFIABLE: 2, Effect.ONCE: 3}
 

@@ -45,6 +45,8 @@ BY_THE_STORY: Final = (
 """Struck while tasks are retried, patched, forked and undone …"""
 STORY: Final = "everstep.torture.story"
 """… by the program of this name."""
+STORM: Final = "everstep.torture.storm"
+"""The program that is killed at random while all commands come at once."""
 
 
 def strikes(seed: int = 0) -> dict[str, tuple[Workload, Plot]]:

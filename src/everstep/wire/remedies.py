@@ -11,7 +11,7 @@ from everstep.domain.decide import spec_of
 from everstep.domain.detour import Detour, next_fallback
 from everstep.domain.events import TaskFailed
 from everstep.domain.explain import clock, legal_commands
-from everstep.domain.failure import Category
+from everstep.domain.failure import Category, EffectState
 from everstep.domain.ids import Instant
 from everstep.domain.pauses import ANSWERS, Pause, PauseType
 from everstep.domain.states import StepStatus
@@ -64,12 +64,22 @@ def _of_step(state: TaskState, step: StepState, called_with: JsonObject | None) 
 def _of_task(state: TaskState) -> Iterator[JsonObject]:
     """What can be done about a task that failed, or that goes on by itself."""
     legal = legal_commands(state)
-    if "retry" in legal:
-        step = state.failing_step
-        body: JsonObject = {} if step is None else {"from_step": step.partition("[")[0]}
-        yield _suggest("retry", f"Try again from {step or 'the failed step'}", f"/v1/tasks/{state.id}/retry", body)
+    path, step = f"/v1/tasks/{state.id}", state.failing_step
+    if "retry" in legal and step is not None:
+        failed = state.steps[step]
+        twice = _may_have_acted(failed)
+        body: JsonObject = {"from_step": step.partition("[")[0]}
+        label = f"Try again from {step}" + (", although it may act a second time" if twice else "")
+        yield _suggest("retry", label, f"{path}/retry", {**body, "confirm_effects": True} if twice else body)
+        yield _suggest("fork", f"Go on from {step} in a task of its own", f"{path}/fork", body)
     if "cancel" in legal:
         yield _suggest("cancel", "Cancel the task", f"/v1/tasks/{state.id}/cancel", {})
+
+
+def _may_have_acted(step: StepState) -> bool:
+    """Whether another call might do what must not be done twice."""
+    acted = step.error is not None and step.error.failure.effect_state is not EffectState.NONE
+    return acted and step.last_effect is not None and not step.last_effect.repeatable
 
 
 def _answers(state: TaskState, step: StepState, pause: Pause, called_with: JsonObject | None) -> Iterator[JsonObject]:

@@ -147,9 +147,29 @@ async def test_the_error_of_a_failed_task_names_its_step_and_what_it_cost(stage:
     assert list(error) == ERROR_FIELDS
     assert (error["step"], error["code"]) == ("a", "tool_impossible")
     assert error["impact"] == {"task_continues": False, "skipped_steps": ["b"], "lost_outputs": ["a"]}
-    for suggestion in error["suggestions"]:
+    retry, fork = error["suggestions"]
+    assert (retry["action"], fork["action"]) == ("retry", "fork")
+    now = task
+    for suggestion in (fork, retry):
+        before = stage.tools["net.get"].count
         request = suggestion["request"]
-        await stage.window.good(request["method"], request["path"], request["body"])
+        reply = await stage.window.good(request["method"], request["path"], request["body"])
+        await stage.window.engine.clock.advance("1ms")
+        now = await stage.window.good("GET", f"/v1/tasks/{reply['id']}")
+        assert stage.tools["net.get"].count == before + 1
+        assert (reply["id"] == task["id"]) == (suggestion is retry)
+    assert now["status"] == "completed", "the third call goes well"
+
+
+async def test_trying_again_says_if_it_may_act_twice() -> None:
+    acted = fake(raises=[Impossible("done, and wrong", effect_state="made"), None], effect="once")
+    async with TestEngine({"net.get": acted, "net.last": fake(effect="pure")}) as engine:
+        stage = Stage(Window(engine), {})
+        retry = (await stage.failed())["error"]["suggestions"][0]
+        assert "a second time" in retry["label"]
+        await stage.window.good("POST", retry["request"]["path"], retry["request"]["body"])
+        await engine.clock.advance("1ms")
+        assert acted.count == 2
 
 
 @pytest.mark.parametrize("category", ["logic"])
