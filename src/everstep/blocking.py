@@ -256,8 +256,8 @@ class Task:
     def result(self, *, on_pause: str = "wait") -> Result:
         return self._thread.wait(self._task.result(on_pause=on_pause))
 
-    def pause(self, *, note: str | None = None) -> Self:
-        self._thread.wait(self._task.pause(note=note))
+    def pause(self, mode: str = "graceful", *, note: str | None = None) -> Self:
+        self._thread.wait(self._task.pause(mode, note=note))
         return self
 
     def resume(self, *, note: str | None = None) -> Self:

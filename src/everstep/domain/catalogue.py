@@ -113,6 +113,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
         "the worker died inside the call",
         "the effect rule decides: call again, look, or ask",
     ),
+    "paused": _row(
+        Category.TRANSIENT, _UNKNOWN, "the call was cut off for a pause", "nothing: it is made again on resume"
+    ),
     "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
     "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),
     "needs_input": _row(Category.LOGIC, _NONE, "the tool asks first", "answer the question"),

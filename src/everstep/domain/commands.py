@@ -3,46 +3,83 @@
 No events means: it already holds.
 """
 
+from typing import Final
+
 from everstep.domain import events as e
+from everstep.domain.effects import REPEATABLE
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import PauseId, StepPath
-from everstep.domain.pauses import ANSWERS, OF_THE_TASK, Pause, UserRequested
+from everstep.domain.pauses import ANSWERS, LIFTED_BY_RESUME, OF_THE_TASK, Pause, PauseType, UserRequested
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 Drafts = tuple[e.Draft, ...]
+GRACEFUL: Final = "graceful"
+IMMEDIATE: Final = "immediate"
+MODES: Final = (GRACEFUL, IMMEDIATE)
 
 
-def pause_task(state: TaskState, actor: e.Actor, note: str | None, pause_id: PauseId) -> Drafts:
-    """Ask for a pause: at once where nothing is in flight, else at the next safe point."""
+@record
+class PauseWish:
+    """A pause somebody asks for: `graceful`, or `immediate`, which cuts off what may be called again."""
+
+    id: PauseId
+    by: str
+    note: str | None = None
+    mode: str = GRACEFUL
+
+
+def pause_task(state: TaskState, wish: PauseWish) -> Drafts:
+    """Ask for a pause: at once where nothing is in flight, else at the next safe point. Asking twice is asking once."""
+    if wish.mode not in MODES:
+        raise Validation(f"'mode' must be one of {', '.join(MODES)}")
     if state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
         raise illegal(state, "pause")
-    if state.held_back:
-        return ()
-    reason = UserRequested(by=actor.id, note=note)
-    pause = Pause(id=pause_id, step=None, reason=reason, title="Paused", why=note or f"{actor.id} asked for it")
-    opened = e.Draft(body=e.PauseOpened(pause=pause))
+    asked = next((pause for pause in state.pauses.values() if pause.type is PauseType.USER_REQUESTED), None)
+    opened: Drafts = ()
+    if asked is None:
+        reason = UserRequested(by=wish.by, note=wish.note)
+        asked = Pause(id=wish.id, step=None, reason=reason, title="Paused", why=wish.note or f"{wish.by} asked for it")
+        opened = (e.Draft(body=e.PauseOpened(pause=asked)),)
     match state.status:
-        case TaskStatus.RUNNING:
-            waits_for = state.in_flight
-            body = e.TaskPausing(pause=pause_id, mode="graceful", mode_used="graceful", waits_for=waits_for)
-            return (opened, e.Draft(body=body))
-        case TaskStatus.QUEUED | TaskStatus.STALLED:
-            return (opened, e.Draft(body=e.TaskPaused(pause=pause_id, reason_type=pause.type)))
-        case _:
-            return (opened,)
+        case TaskStatus.RUNNING if opened or (wish.mode == IMMEDIATE and state.in_flight):
+            return (*opened, _pausing(state, asked.id, wish.mode))
+        case TaskStatus.PAUSING if wish.mode == IMMEDIATE and not (state.pausing and state.pausing.mode == wish.mode):
+            return (*opened, _pausing(state, asked.id, wish.mode))
+        case TaskStatus.QUEUED | TaskStatus.STALLED if opened and not state.in_flight:
+            return (*opened, e.Draft(body=e.TaskPaused(pause=asked.id, reason_type=asked.type)))
+        case _:  # paused, or on its way there; or stalled in a call, which has to be judged first
+            return opened
+
+
+def _pausing(state: TaskState, pause: PauseId, mode: str) -> e.Draft:
+    """What has to be waited for, and so in which way the pause really comes."""
+    ends = () if mode == GRACEFUL else repeatable(state)
+    waits_for = tuple(path for path in state.in_flight if path not in ends)
+    mode_used = GRACEFUL if waits_for else mode
+    return e.Draft(body=e.TaskPausing(pause=pause, mode=mode, mode_used=mode_used, waits_for=waits_for))
+
+
+def repeatable(state: TaskState) -> tuple[StepPath, ...]:
+    """Steps in flight whose call may be cut off and made again."""
+    return tuple(path for path in state.in_flight if state.open[path].effect in REPEATABLE)
+
+
+def asked_pause(state: TaskState) -> PauseId | None:
+    """The pause that `resume` would lift."""
+    return next((pause.id for pause in state.pauses.values() if pause.type in LIFTED_BY_RESUME), None)
 
 
 def resume_task(state: TaskState, note: str | None) -> Drafts:
-    """Lift the pause someone asked for; the steps' own pauses stay."""
+    """Lift the pause someone asked for; the steps' own pauses stay, and so does a limit that is reached."""
     if state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
         raise illegal(state, "resume")
-    asked = next((pause for pause in state.pauses.values() if pause.type in OF_THE_TASK), None)
+    asked = state.pauses.get(asked_pause(state) or PauseId(""))
     if asked is None:
-        if state.pauses and state.status is TaskStatus.PAUSED:
+        if state.pauses:
             oldest = next(iter(state.pauses.values()))
             raise Conflict(
                 f"the task waits for an answer: {oldest.title}",
@@ -52,7 +89,9 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
             )
         return ()
     lifted = e.Draft(body=e.PauseAnswered(pause=asked.id, answer="resume", note=note))
-    if state.status is not TaskStatus.PAUSED:
+    others = [pause for pause in state.pauses.values() if pause is not asked]
+    blocked = any(pause.type in OF_THE_TASK for pause in others)
+    if state.status is not TaskStatus.PAUSED or blocked:
         return (lifted,)
     # Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
     return (lifted, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))

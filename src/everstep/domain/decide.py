@@ -16,7 +16,7 @@ from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.policy import RetryPolicy, backoff_ms, may_retry, out_of_time
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
-from everstep.domain.task import OpenAttempt, StepState, TaskState
+from everstep.domain.task import OpenAttempt, StepState, TaskState, began_at
 
 
 @record
@@ -68,7 +68,7 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
         case Failed():
             return _failed(state, ended, outcome, at)
         case Lost():
-            return _lost(state, ended, outcome.probe, at)
+            return _lost(state, ended, outcome, at)
         case _:
             assert_never(outcome)
 
@@ -140,11 +140,12 @@ def _failed(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tup
     return (*first, *_again(state, ended, outcome.failure, at))
 
 
-def _lost(state: TaskState, ended: Ended, probe: Probe | None, at: Instant) -> tuple[e.Draft, ...]:
+def _lost(state: TaskState, ended: Ended, lost: Lost, at: Instant) -> tuple[e.Draft, ...]:
     step = state.steps[ended.path]
     assert step.attempt is not None
-    error = _error(ended, step, WORKER_LOST)
-    closed = e.AttemptAbandoned(
+    probe = lost.probe
+    error = _error(ended, step, lost.why or WORKER_LOST)
+    closed = _ENDED_AS[lost.ended](
         attempt=step.attempt.number,
         error=error,
         effect_state=EffectState.UNKNOWN,
@@ -178,7 +179,7 @@ def _again(state: TaskState, ended: Ended, failure: Failure, at: Instant) -> tup
     if not may_retry(ended.retry, failure, step.retries):
         return _give_up(state, ended, error, at)
     next_at = Instant(at + backoff_ms(ended.retry, failure, step.retries, ended.chance.jitter))
-    if out_of_time(ended.retry, step.started_at, next_at):
+    if out_of_time(ended.retry, began_at(state, step), next_at):
         return _give_up(state, ended, error, at)
     scheduled = e.ErrorRecord(
         id=error.id,

@@ -107,6 +107,12 @@ def _move_step(state: TaskState, step: StepState, to: StepStatus) -> None:
         state.under_way += (to not in ENDED) - (before is not StepStatus.PENDING)
 
 
+def _begin_step(state: TaskState, step: StepState, at: Instant) -> None:
+    if step.started_at is None:
+        step.started_at = at
+        step.still_ms = state.still_ms
+
+
 def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
     _move_task(state, to)
     state.ended_at = at
@@ -156,17 +162,24 @@ def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None,
         state.started_at = at
 
 
-def _task_pausing(state: TaskState, _body: e.TaskPausing, _step: StepPath | None, _at: Instant) -> None:
-    _move_task(state, TaskStatus.PAUSING)
+def _task_pausing(state: TaskState, body: e.TaskPausing, _step: StepPath | None, _at: Instant) -> None:
+    if state.status is not TaskStatus.PAUSING:  # asked again, more urgently
+        _move_task(state, TaskStatus.PAUSING)
+    state.pausing = body
 
 
-def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, _at: Instant) -> None:
+def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, at: Instant) -> None:
     _move_task(state, TaskStatus.PAUSED)
     state.worker = None
+    state.pausing = None
+    state.still_since = at
 
 
-def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, _at: Instant) -> None:
+def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, at: Instant) -> None:
     _move_task(state, body.to)
+    if state.still_since is not None:
+        state.still_ms += at - state.still_since
+        state.still_since = None
 
 
 def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, _at: Instant) -> None:
@@ -174,6 +187,7 @@ def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | N
         _move_task(state, TaskStatus.STALLED)
     state.epoch = Epoch(body.epoch)
     state.worker = None
+    state.pausing = None
     state.recoveries = body.recoveries
 
 
@@ -206,7 +220,7 @@ def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Ins
     step = step_of(state, path)
     _move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.VALIDATING
-    step.started_at = step.started_at or at
+    _begin_step(state, step, at)
     step.items = body.items
 
 
@@ -240,7 +254,7 @@ def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, 
     if state.timers:
         state.timers.pop(path, None)
     step.pause = None
-    step.started_at = step.started_at or at
+    _begin_step(state, step, at)
     step.attempt = state.open[path] = OpenAttempt(
         number=call.attempt,
         epoch=call.epoch,

@@ -54,9 +54,14 @@ class Waits:
 
 @record
 class Lost:
-    """The worker died, or lost its lease, inside the call."""
+    """The call was cut off without an answer: its worker died, or (`why`) it was ended on purpose, to be called again.
+
+    It uses up no retry.
+    """
 
     probe: Probe | None = None
+    why: Failure | None = None
+    ended: Literal["killed", "abandoned"] = "abandoned"
 
 
 Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Lost

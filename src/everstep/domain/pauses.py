@@ -131,6 +131,10 @@ OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED})
 """Pauses of the whole task: while one is open an answer to another starts nothing."""
 
 
+LIFTED_BY_RESUME: Final = frozenset({PauseType.USER_REQUESTED})
+"""Pauses of the whole task that `resume` ends; the others want an answer."""
+
+
 @record
 class Pause:
     """One open question of a task."""

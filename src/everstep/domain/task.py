@@ -7,7 +7,7 @@ which applies what it is about to commit; if the commit is refused, the state is
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason
+from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason, TaskPausing
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import OF_THE_TASK, Pause
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
@@ -67,6 +67,8 @@ class StepState:
     answer: JsonValue = None
     last_effect: Effect | None = None
     started_at: Instant | None = None
+    still_ms: int = 0
+    """How long the task had been paused when it began."""
     ended_at: Instant | None = None
     items: Sealed | None = None
     items_next: int = 0
@@ -127,6 +129,12 @@ class TaskState:
     """Open ones, oldest first."""
     lifted: Pause | None = None
     """A pause of the whole task that was lifted before it took effect."""
+    pausing: TaskPausing | None = None
+    """How a pause that has not taken effect yet was asked for."""
+    still_since: Instant | None = None
+    """Since when it is paused."""
+    still_ms: int = 0
+    """How long it was paused before: deadlines stand still meanwhile."""
     open: dict[StepPath, OpenAttempt] = field(default_factory=dict)
     """Attempts without an end, durable waits included."""
     timers: dict[StepPath, Instant] = field(default_factory=dict)
@@ -183,6 +191,11 @@ def row_of(state: TaskState, starting: Collection[StepPath] = ()) -> TaskRow:
         outcome=state.outcome,
         error_code=state.error.failure.code if state.error else None,
     )
+
+
+def began_at(state: TaskState, step: StepState) -> Instant | None:
+    """When a step began, by a clock that stands still while the task is paused."""
+    return None if step.started_at is None else Instant(step.started_at + state.still_ms - step.still_ms)
 
 
 def unfinished(state: TaskState) -> tuple[StepPath, ...]:

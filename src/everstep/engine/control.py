@@ -1,8 +1,19 @@
 """Commands from outside the lease: pause, resume, cancel, answer. Each one guarded write, then a nudge."""
 
+import asyncio
 from collections.abc import Callable
 
-from everstep.domain.commands import Answer, Drafts, Reply, answer_pause, cancel_task, pause_task, resume_task
+from everstep.domain.commands import (
+    Answer,
+    Drafts,
+    PauseWish,
+    Reply,
+    answer_pause,
+    asked_pause,
+    cancel_task,
+    pause_task,
+    resume_task,
+)
 from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
 from everstep.domain.events import Who
 from everstep.domain.fold import apply
@@ -26,6 +37,14 @@ async def load(task: TaskId, who: Who, kit: Kit) -> TaskState:
 
 
 async def _command(
+    task: TaskId, who: Who, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
+) -> TaskState:
+    """One at a time, so that asking twice at once is asking once; the guard is against whoever holds the task."""
+    async with kit.commanding.setdefault(task, asyncio.Lock()):
+        return await _write(task, who, kit, decide)
+
+
+async def _write(
     task: TaskId, who: Who, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
 ) -> TaskState:
     for _ in range(TRIES):
@@ -55,15 +74,14 @@ async def _command(
     raise Unavailable(f"task {task} changes faster than it can be commanded", what_to_do="try again")
 
 
-async def pause(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
-    """Graceful: takes effect at the next safe point; asking twice is asking once."""
-    pause_id = PauseId(kit.entropy.new_id("p"))
-    return await _command(task, who, kit, lambda state: (pause_task(state, who.actor, note, pause_id), None))
+async def pause(task: TaskId, who: Who, wish: PauseWish, kit: Kit) -> TaskState:
+    """Takes effect at the next safe point; asking twice is asking once."""
+    return await _command(task, who, kit, lambda state: (pause_task(state, wish), None))
 
 
 async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Lift the pause someone asked for."""
-    return await _command(task, who, kit, lambda state: (resume_task(state, note), None))
+    return await _command(task, who, kit, lambda state: (resume_task(state, note), asked_pause(state)))
 
 
 async def cancel(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:

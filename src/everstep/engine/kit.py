@@ -2,11 +2,12 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from everstep.domain.decide import Chance
 from everstep.domain.events import Actor
 from everstep.domain.graph import Graph, wire_plan
-from everstep.domain.ids import Digest, Millis, PauseId, WorkerId
+from everstep.domain.ids import Digest, Millis, PauseId, TaskId, WorkerId
 from everstep.domain.plan import Effect
 from everstep.domain.policy import USUAL_RETRY, RetryPolicy
 from everstep.domain.record import record
@@ -71,6 +72,8 @@ class Kit:
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)
     """Calls whose arguments hold no binding: checked and sealed once per plan."""
+    commanding: WeakValueDictionary[TaskId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """Tasks that somebody is commanding just now."""
     _graphs: dict[Digest, Graph] = field(default_factory=dict)
 
     def graph(self, state: TaskState) -> Graph:

@@ -8,12 +8,15 @@ the task ends, is paused, or only waits for a time; then it holds nothing but, i
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
+from everstep.domain.commands import IMMEDIATE, repeatable
 from everstep.domain.decide import Ended, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
-from everstep.domain.outcome import Failed, Outcome
+from everstep.domain.outcome import Failed, Lost, Outcome
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
@@ -30,6 +33,18 @@ _CANCELLED = Failure(
     effect_state=EffectState.UNKNOWN,
 )
 _CUT_OFF = Failed(failure=_CANCELLED, ended="killed")
+_PAUSED = Lost(
+    why=Failure(
+        code="paused",
+        category=Category.TRANSIENT,
+        message="the call was cut off because somebody asked for a pause at once",
+        what_to_do="nothing: it is made again when the task goes on",
+        effect_state=EffectState.UNKNOWN,
+    ),
+    ended="killed",
+)
+PAUSE_GRACE_S: Final = 2.0
+"""How long a call that is cut off for a pause may take to end."""
 
 
 class Walk:
@@ -41,6 +56,8 @@ class Walk:
         self._kit = kit
         self._calls: dict[StepPath, asyncio.Task[Outcome]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
+        self._cut: dict[StepPath, Failed | Lost] = {}
+        """Calls that are being ended, and what their end means."""
         self._waiter: asyncio.Future[None] | None = None
         self._looked_at = Instant(0)
         self.told = False
@@ -73,7 +90,9 @@ class Walk:
             if done or self._held.state.status not in HELD:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
-                await self._end_calls()
+                await self._end_calls(tuple(self._calls), _CUT_OFF, self._kit.limits.cancel_grace_s)
+            elif self._held.state.pausing is not None and self._held.state.pausing.mode == IMMEDIATE:
+                await self._end_calls(repeatable(self._held.state), _PAUSED, PAUSE_GRACE_S)
             ended = await self._next()
             self._looked_at = self._kit.clock.now()
             intents = await settle(self._held, ended, self._calls, self._kit)
@@ -120,23 +139,34 @@ class Walk:
         if self._calls.get(path) is not call:
             return
         del self._calls[path]
-        self._ended.append((path, _CUT_OFF if call.cancelled() else call.result()))
+        self._ended.append((path, self._outcome(path, call)))
         self._wake()
+
+    def _outcome(self, path: StepPath, call: asyncio.Task[Outcome]) -> Outcome:
+        """What the call came to; a call that we cut off may still have succeeded, but did not fail by itself."""
+        cut = self._cut.pop(path, None) if self._cut else None
+        if call.cancelled():
+            return cut or _CUT_OFF
+        outcome = call.result()
+        return cut if isinstance(cut, Lost) and isinstance(outcome, Failed) else outcome
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def _end_calls(self) -> None:
+    async def _end_calls(self, paths: Sequence[StepPath], means: Failed | Lost, grace_s: float) -> None:
         """Cancel what is in flight; what does not end within the grace time is given up as unknown."""
-        for call in self._calls.values():
+        calls = [self._calls[path] for path in paths if path in self._calls]
+        self._cut.update(dict.fromkeys(paths, means))
+        for call in calls:
             call.cancel()
-        if self._calls:
-            await asyncio.wait(self._calls.values(), timeout=self._kit.limits.cancel_grace_s)
-        for path in list(self._calls):
-            del self._calls[path]
-            self._ended.append((path, Failed(failure=_CANCELLED, ended="abandoned")))
-            self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
+        if calls:
+            await asyncio.wait(calls, timeout=grace_s)
+        for path in paths:
+            self._cut.pop(path, None)
+            if self._calls.pop(path, None) is not None:
+                self._ended.append((path, replace(means, ended="abandoned")))
+                self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
 
     def _surroundings(self, intent: Intent) -> Surroundings:
         state, kit = self._held.state, self._kit

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
-from everstep.domain.commands import Reply
+from everstep.domain.commands import GRACEFUL, PauseWish, Reply
 from everstep.domain.errors import NotFound, PlanError, Validation
 from everstep.domain.events import Who
 from everstep.domain.ids import Digest, PauseId, Seq, TaskId
@@ -198,10 +198,11 @@ class Desk:
 
     # Commands
 
-    async def pause(self, task: TaskId, who: Who, note: str | None) -> TaskState:
-        """Ask for a pause."""
+    async def pause(self, task: TaskId, who: Who, note: str | None, mode: str = GRACEFUL) -> TaskState:
+        """Ask for a pause; `immediate` cuts off what may be called again."""
         self._runtime.require_ready()
-        return self._told(await control.pause(task, who, note, self._kit))
+        wish = PauseWish(id=PauseId(self._kit.entropy.new_id("p")), by=who.actor.id, note=note, mode=mode)
+        return self._told(await control.pause(task, who, wish, self._kit))
 
     async def resume(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """Lift a pause someone asked for."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 
-from everstep.domain.commands import Reply
+from everstep.domain.commands import GRACEFUL, Reply
 from everstep.domain.errors import EngineClosed
 from everstep.domain.events import TaskCancelled, TaskCompleted, TaskFailed, Who
 from everstep.domain.ids import PauseId, Seq, StepPath, TaskId
@@ -111,9 +111,9 @@ class Task:
             await self.refresh()
         return await self._result()
 
-    async def pause(self, *, note: str | None = None) -> "Task":
-        """Ask for a pause at the next safe point."""
-        self._state = await self._desk.pause(self._state.id, self._who, note)
+    async def pause(self, mode: str = GRACEFUL, *, note: str | None = None) -> "Task":
+        """Ask for a pause at the next safe point; `immediate` cuts off calls that may be made again."""
+        self._state = await self._desk.pause(self._state.id, self._who, note, mode)
         return self
 
     async def resume(self, *, note: str | None = None) -> "Task":

@@ -169,7 +169,7 @@ def check_bounds(state: State, retries: int) -> Iterator[Violation]:
         for first, second in pairwise(step.attempts):
             if any(answers(state, step, first, second)):
                 used = 0
-            elif first.end is not None and first.end.type in FINAL_ENDS:
+            elif first.end is not None and first.end.type in FINAL_ENDS and not first.cut:
                 used += 1
             if used == bound + 1:
                 what = f"step {step.path} is retried {used} times, at most {bound} are allowed"

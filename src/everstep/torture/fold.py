@@ -23,6 +23,8 @@ class Attempt:
     effect: str
     key: str
     end: Event | None = None
+    cut: bool = False
+    """Cut off for a pause: it is called again, and uses up no retry."""
     waiting: bool = False
     """A durable wait: nothing is in flight."""
 
@@ -313,6 +315,10 @@ def _attempt_ended(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"attempt {event.data.get('attempt')} of step {step.path} ends, but is not open")
         return
     step.open.end = event
+    step.open.cut = (event.data.get("error") or {}).get("code") == "paused"
+    if step.open.cut and (state.status != "pausing" or step.open.effect not in {"pure", "idempotent"}):
+        what = f"a `{step.open.effect}` call of step {step.path} was cut off for a pause while {state.status}"
+        state.blame("C8", event.seq, what)
     step.open = None
 
 

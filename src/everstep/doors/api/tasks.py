@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from everstep.domain.commands import GRACEFUL
 from everstep.domain.errors import NotFound, Validation
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
@@ -15,7 +16,6 @@ from everstep.wire.step import attempt_json
 from everstep.wire.task import task_json
 
 KEY: Final = "idempotency-key"
-MODES: Final = ("graceful", "immediate")
 PARTS: Final = frozenset({"attempts", "plan"})
 """What `include` may add to a task."""
 
@@ -69,13 +69,14 @@ async def get(back: Backing, asked: Asked) -> Response:
 
 async def pause(back: Backing, asked: Asked) -> Response:
     """Ask for a pause; what cannot be cut off is let end, and the reply says which way it went."""
-    mode = asked.fields.text("mode") or MODES[0]
-    if mode not in MODES:
-        raise Validation(f"'mode' must be one of {', '.join(MODES)}")
+    mode = asked.fields.text("mode") or GRACEFUL
     seen = await _seen(back, asked)
-    state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"))
+    state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"), mode)
     body = await _body(back, state)
-    return task_reply(state, {**body, "mode_used": MODES[0]}, 202 if state.status is TaskStatus.PAUSING else 200)
+    under_way = state.pausing
+    body["mode_used"] = mode if under_way is None else under_way.mode_used
+    body["waits_for"] = [] if under_way is None else [*under_way.waits_for]
+    return task_reply(state, body, 200 if state.status is TaskStatus.PAUSED else 202)
 
 
 async def resume(back: Backing, asked: Asked) -> Response:

@@ -22,15 +22,20 @@ _WAIT: Final = click.option("--wait", is_flag=True, help="Follow it until it sta
 
 @click.command(cls=Verb, epilog="everstep pause @last\neverstep pause t_7k2m9qx4 --note 'until the release is out'")
 @click.argument("task")
+@click.option("--now", is_flag=True, help="Cut off calls that may be made again, instead of letting them end.")
 @_WAIT
 @_NOTE
-def pause(task: str, note: str | None, *, wait: bool) -> int:
+def pause(task: str, note: str | None, *, now: bool, wait: bool) -> int:
     """Stop a task at the next safe point. Nothing is lost, and nothing starts before `resume`."""
 
     async def act(opening: Opening) -> int:
         connection = await opening.connect(Need.RECORD)
         found = await find_task(connection, task)
-        after = await ask(connection, "POST", path_of("tasks", found["id"], "pause"), noted(note))
+        asked = {**noted(note), "mode": "immediate" if now else "graceful"}
+        after = await ask(connection, "POST", path_of("tasks", found["id"], "pause"), asked)
+        if now and after["waits_for"]:
+            steps = ", ".join(safe(step) for step in after["waits_for"])
+            opening.session.say(f"  waits for {steps}: what must not be repeated is let end")
         if wait and after["status"] not in ("paused", *TERMINAL):
             code = await carry_on(opening, connection, after, Pursuit())
             return 0 if code == EXIT_UNFINISHED else code  # standing still is what was asked for

@@ -243,10 +243,12 @@ async def test_pause_and_resume_a_running_task(window: Window, tools: Tools) -> 
     task = await window.start(HOLD)
     await tools.holding.wait()
     path = f"/v1/tasks/{task['id']}"
-    response = await window.ask("POST", f"{path}/pause", {"mode": "immediate", "note": "wait"}, who=BEN)
+    response = await window.ask("POST", f"{path}/pause", {"mode": "graceful", "note": "wait"}, who=BEN)
     assert (response.status, response.json()["status"], response.json()["mode_used"]) == (202, "pausing", "graceful")
     again = await window.ask("POST", f"{path}/pause", {})
     assert again.json()["seq"] == response.json()["seq"]
+    assert again.json()["waits_for"] == ["a"]
+    assert codes(await window.refused("POST", f"{path}/pause", {"mode": "brutal"})) == (400, "bad_request")
     tools.release.set()
     await window.engine.clock.advance("1s")
     assert (await window.good("GET", path))["explain"]["doing"] == "paused by ben"
