@@ -9,6 +9,7 @@ import logging
 import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -287,8 +288,8 @@ class Pause:
     def not_happened(self, *, note: str | None = None) -> None:
         self._thread.wait(self._pause.not_happened(note=note))
 
-    def retry(self, *, note: str | None = None) -> None:
-        self._thread.wait(self._pause.retry(note=note))
+    def retry(self, *, at: datetime | None = None, note: str | None = None) -> None:
+        self._thread.wait(self._pause.retry(at=at, note=note))
 
     def retry_with(self, arguments: JsonObject, *, note: str | None = None) -> None:
         self._thread.wait(self._pause.retry_with(arguments, note=note))
@@ -298,6 +299,9 @@ class Pause:
 
     def supply_output(self, output: JsonValue, *, note: str | None = None) -> None:
         self._thread.wait(self._pause.supply_output(output, note=note))
+
+    def run_producer(self, *, note: str | None = None) -> None:
+        self._thread.wait(self._pause.run_producer(note=note))
 
     def answer(self, value: JsonValue, *, note: str | None = None) -> None:
         self._thread.wait(self._pause.answer(value, note=note))

@@ -3,16 +3,26 @@
 No events means: it already holds.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from everstep.domain import events as e
 from everstep.domain.effects import REPEATABLE
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import PauseId, StepPath
-from everstep.domain.pauses import ANSWERS, LIFTED_BY_RESUME, OF_THE_TASK, Pause, PauseType, UserRequested
+from everstep.domain.ids import Instant, PauseId, StepPath
+from everstep.domain.pauses import (
+    ANSWERS,
+    FOR_PRODUCER,
+    LIFTED_BY_RESUME,
+    OF_THE_TASK,
+    Pause,
+    PauseType,
+    UnresolvedDependency,
+    UserRequested,
+)
 from everstep.domain.record import record
-from everstep.domain.states import TERMINAL, TaskStatus
+from everstep.domain.states import PUT_BACK, TERMINAL, TaskStatus
 from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
@@ -122,6 +132,8 @@ class Reply:
     arguments: JsonObject | None = None
     output: JsonValue = None
     value: JsonValue = None
+    at: Instant | None = None
+    """With `retry`: not before this time."""
 
 
 @record
@@ -133,6 +145,7 @@ class Answer:
     arguments: JsonObject | None = None
     output: Sealed | None = None
     value: JsonValue = None
+    at: Instant | None = None
 
 
 def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
@@ -159,15 +172,35 @@ def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
         rest = [draft for draft in cancel_task(state, given.note) if not _withdraws(draft, pause.id)]
         return (answered, *rest)
     assert pause.step is not None
-    drafts = (answered, *_settle_step(state, given, pause.step))
+    drafts = (answered, *_settle_step(state, given, _answered_for(state, pause, given)))
     if state.status is TaskStatus.PAUSED and not state.held_back:
         resumed = e.TaskResumed(pause=pause.id, to=TaskStatus.QUEUED, note=given.note)
         return (*drafts, e.Draft(body=resumed))
     return drafts
 
 
+def puts_back(drafts: Drafts) -> bool:
+    """Whether an ended step may be pending again after this."""
+    return any(isinstance(one.body, e.PauseAnswered) and one.body.answer in FOR_PRODUCER for one in drafts)
+
+
 def _withdraws(draft: e.Draft, pause: PauseId) -> bool:
     return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause
+
+
+def _answered_for(state: TaskState, pause: Pause, given: Answer) -> StepPath:
+    """The step whose outcome an answer gives: the asking one, or the producer it lacks."""
+    assert pause.step is not None
+    if not isinstance(pause.reason, UnresolvedDependency) or given.answer != "supply_output":
+        return pause.step
+    producer = state.steps[pause.reason.producing_step]
+    if producer.status not in PUT_BACK:
+        raise Conflict(
+            f"step {producer.path} is {producer.status} meanwhile",
+            what_to_do="answer `run_producer`: it goes on with what is there",
+            details={"step": producer.path, "status": producer.status.value},
+        )
+    return producer.path
 
 
 def _settle_step(state: TaskState, given: Answer, path: StepPath) -> Drafts:
@@ -184,6 +217,10 @@ def _settle_step(state: TaskState, given: Answer, path: StepPath) -> Drafts:
                 duration_s=0.0,
             )
             return (e.Draft(body=done, step=path),)
+        case "retry" if given.at is not None:
+            error = replace(_said_so(state, path), retry_at=given.at)
+            later = e.StepRetryScheduled(attempt=state.steps[path].attempts, error=error, new_key=False, counted=False)
+            return (e.Draft(body=later, step=path),)
         case "skip":
             return (e.Draft(body=e.StepSkipped(reason=e.SkipReason.REQUESTED), step=path),)
         case "fail":

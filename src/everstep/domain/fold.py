@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from everstep.domain import events as e
+from everstep.domain.again import run_producer
 from everstep.domain.ids import Epoch, Instant, StepPath, WorkerId, split_path
-from everstep.domain.pauses import OF_THE_TASK, InputRequired
+from everstep.domain.pauses import FOR_PRODUCER, OF_THE_TASK, InputRequired, UnresolvedDependency
 from everstep.domain.plan import OnError
 from everstep.domain.states import (
     ATTEMPT_MOVES,
@@ -127,6 +128,8 @@ def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) ->
         step.attempt = None
         state.open.pop(step.path, None)
     step.wait = None
+    if state.awaiting:
+        state.awaiting.pop(step.path, None)
     step.phase = Phase.DONE
     step.retry_at = None
     state.timers.pop(step.path, None)
@@ -253,6 +256,8 @@ def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, 
     step.retry_at = None
     if state.timers:
         state.timers.pop(path, None)
+    if state.awaiting:
+        state.awaiting.pop(path, None)
     step.pause = None
     _begin_step(state, step, at)
     step.attempt = state.open[path] = OpenAttempt(
@@ -339,6 +344,7 @@ def _pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, 
             _move_step(state, step, StepStatus.RUNNING)
         _move_step(state, step, StepStatus.PAUSED)
         step.pause = body.pause.id
+        state.awaiting.pop(path, None)
 
 
 _AGAIN: Final = frozenset({"supply_arguments", "retry", "retry_with", "not_happened", "answer"})
@@ -351,8 +357,13 @@ def _pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | No
     pause = state.pauses.pop(body.pause)
     if state.status is TaskStatus.PAUSING and pause.type in OF_THE_TASK:
         state.lifted = pause
-    if path is None or body.answer not in _AGAIN:
+    needs = pause.reason if isinstance(pause.reason, UnresolvedDependency) else None
+    if path is None or (needs is None and body.answer not in _AGAIN):
         return
+    if needs is not None:
+        if body.answer not in FOR_PRODUCER:
+            return
+        run_producer(state, needs.producing_step, path)
     step = step_of(state, path)
     _move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.VALIDATING

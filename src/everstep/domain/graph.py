@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from everstep.domain.bindings import Compiled, compile_value, references
 from everstep.domain.events import SkipReason
-from everstep.domain.ids import StepPath
+from everstep.domain.ids import StepPath, split_path
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import StepStatus
@@ -139,6 +139,12 @@ def ready(wired: Wired, state: TaskState) -> bool:
 def under_way(step: StepState) -> bool:
     """Started and not ended: it takes one of the plan's `parallel` places."""
     return step.status in (StepStatus.RUNNING, StepStatus.PAUSED)
+
+
+def lent_places(state: TaskState) -> int:
+    """Places of steps under way that wait for a producer: it may have them meanwhile."""
+    waits = (split_path(path)[0] for path, producer in state.awaiting.items() if not state.steps[producer].ended)
+    return len(set(waits))
 
 
 def places(plan: PlanSpec) -> int:

@@ -120,7 +120,7 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
     PauseType.UNRESOLVABLE_PARAMS: ("supply_arguments", "skip", "cancel"),
     PauseType.SCHEMA_MISMATCH: ("supply_arguments", "skip", "cancel"),
     PauseType.TOOL_ERROR: ("retry", "retry_with", "supply_output", "skip", "fail", "cancel"),
-    PauseType.UNRESOLVED_DEPENDENCY: ("skip", "cancel"),
+    PauseType.UNRESOLVED_DEPENDENCY: ("run_producer", "supply_output", "skip", "cancel"),
     PauseType.INPUT_REQUIRED: ("answer", "skip", "cancel"),
     PauseType.UNCERTAIN_OUTCOME: ("happened", "not_happened", "fail", "skip"),
     PauseType.USER_REQUESTED: ("resume", "cancel"),
@@ -131,6 +131,8 @@ OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED})
 """Pauses of the whole task: while one is open an answer to another starts nothing."""
 
 
+FOR_PRODUCER: Final = frozenset({"run_producer", "supply_output"})
+"""Answers to an unresolved dependency that concern the step which should have given the output."""
 LIFTED_BY_RESUME: Final = frozenset({PauseType.USER_REQUESTED})
 """Pauses of the whole task that `resume` ends; the others want an answer."""
 

@@ -139,6 +139,8 @@ class TaskState:
     """Attempts without an end, durable waits included."""
     timers: dict[StepPath, Instant] = field(default_factory=dict)
     """When retries and durable waits are due."""
+    awaiting: dict[StepPath, StepPath] = field(default_factory=dict)
+    """Steps that wait for a producer which was put back: it takes their place among the parallel ones."""
     done: int = 0
     """Ended steps of the plan, sub-steps not counted."""
     under_way: int = 0
@@ -302,6 +304,8 @@ class Command:
     drafts: tuple[Draft, ...]
     row: TaskRow
     last_seq: Seq | None = None
+    ends: int | None = None
+    """How many steps of the plan it ends, if it puts one back; then `last_seq` guards it beside a holder too."""
 
 
 @record

@@ -12,13 +12,14 @@ from everstep.domain.commands import (
     asked_pause,
     cancel_task,
     pause_task,
+    puts_back,
     resume_task,
 )
 from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
 from everstep.domain.events import Who
 from everstep.domain.fold import apply
-from everstep.domain.ids import PauseId, TaskId
-from everstep.domain.pauses import InputRequired, Pause
+from everstep.domain.ids import PauseId, TaskId, split_path
+from everstep.domain.pauses import InputRequired, Pause, UnresolvedDependency
 from everstep.domain.task import Command, TaskState, row_of
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.kit import Kit
@@ -53,6 +54,7 @@ async def _write(
         if not drafts:
             return state
         status, generation, last_seq, at = state.status, state.generation, state.seq, kit.clock.now()
+        done = state.done
         for draft in drafts:
             apply(state, draft.body, draft.step, at)
         command = Command(
@@ -65,6 +67,7 @@ async def _write(
             drafts=drafts,
             row=row_of(state),
             last_seq=last_seq,
+            ends=state.done - done if puts_back(drafts) else None,
         )
         kit.fault("command.decide.after")
         (result,) = await kit.store.commit_commands((command,))
@@ -124,14 +127,22 @@ def _checked(state: TaskState, pause: Pause, reply: Reply, kit: Kit) -> Answer:
     if reply.answer == "answer" and isinstance(pause.reason, InputRequired):
         schema = pause.reason.schema
         _fits(schema if isinstance(schema, dict) else None, reply.value, kit)
-    return Answer(answer=reply.answer, note=reply.note, arguments=reply.arguments, output=output, value=reply.value)
+    return Answer(
+        answer=reply.answer, note=reply.note, arguments=reply.arguments, output=output, value=reply.value, at=reply.at
+    )
 
 
 def _output_schema(state: TaskState, pause: Pause, kit: Kit) -> JsonObject | None:
-    assert pause.step is not None
-    tool = state.specs[pause.step.partition("[")[0]].tool
-    entry = kit.catalog.find(tool or "")
-    return None if entry is None else entry.spec.output_schema
+    """What an output must fit: of the asking step, or of the producer it lacks; of all items for a whole `for_each`."""
+    path = pause.reason.producing_step if isinstance(pause.reason, UnresolvedDependency) else pause.step
+    assert path is not None
+    name, index = split_path(path)
+    spec = state.specs[name]
+    entry = kit.catalog.find(spec.tool or "")
+    schema = None if entry is None else entry.spec.output_schema
+    if spec.for_each is None or index is not None:
+        return schema
+    return {"type": "array", "items": {} if schema is None else {"anyOf": [schema, {"type": "null"}]}}
 
 
 def _fits(schema: JsonObject | None, value: JsonValue, kit: Kit) -> None:

@@ -23,6 +23,9 @@ def callable_now(lap: Lap, step: StepState) -> bool:
     """Whether a step under way waits for nothing but its next call."""
     if step.status is not StepStatus.RUNNING or step.attempt is not None:
         return False
+    producer = lap.state.awaiting.get(step.path)
+    if producer is not None and not lap.state.steps[producer].ended:
+        return False
     return step.retry_at is None or step.retry_at <= lap.at
 
 

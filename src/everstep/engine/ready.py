@@ -4,7 +4,7 @@ from itertools import islice
 
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Unresolved, test
-from everstep.domain.graph import Blocked, Wired, blocked, places, ready, under_way
+from everstep.domain.graph import Blocked, Wired, blocked, lent_places, places, ready, under_way
 from everstep.domain.pauses import UnresolvedDependency
 from everstep.domain.task import StepState
 from everstep.engine import fanout
@@ -25,6 +25,8 @@ def _pass(lap: Lap) -> bool:
         state.ended_first += 1
     waiting = state.under_way
     room = places(state.plan) - waiting - lap.begun
+    if state.awaiting:
+        room += lent_places(state)
     moved = False
     for wired in islice(steps, state.ended_first, None):
         if (waiting <= 0 and room <= 0) or state.failing is not None:
@@ -67,7 +69,11 @@ def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
     """A step that is under way and has nothing in flight: its retry may be due, or it was interrupted."""
     if step.items is not None:
         fanout.start_items(lap, wired, step)
-    elif callable_now(lap, step):
+    elif not callable_now(lap, step):
+        return
+    elif step.path in lap.state.awaiting:  # what it lacked has come, or has not again: look as at the beginning
+        begin(lap, wired, step)
+    else:
         propose_call(lap, wired, step, lap.scope)
 
 

@@ -1,10 +1,12 @@
 """What Python callers hold: an event, a result, a pause. Snapshots; nothing here changes by itself."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EverstepError
 from everstep.domain.events import Issue
+from everstep.domain.ids import Instant
 from everstep.domain.pauses import ANSWERS
 from everstep.domain.pauses import Pause as OpenPause
 from everstep.domain.record import record
@@ -76,9 +78,10 @@ class Pause:
         """It did not: call it again."""
         await self._say(Reply(answer="not_happened", note=note))
 
-    async def retry(self, *, note: str | None = None) -> None:
-        """Try the step again."""
-        await self._say(Reply(answer="retry", note=note))
+    async def retry(self, *, at: datetime | None = None, note: str | None = None) -> None:
+        """Try the step again, but not before `at`."""
+        moment = None if at is None else Instant(round(at.timestamp() * 1000))
+        await self._say(Reply(answer="retry", at=moment, note=note))
 
     async def retry_with(self, arguments: JsonObject, *, note: str | None = None) -> None:
         """Try the step again with other arguments."""
@@ -91,6 +94,10 @@ class Pause:
     async def supply_output(self, output: JsonValue, *, note: str | None = None) -> None:
         """Give the step's result; no call is made."""
         await self._say(Reply(answer="supply_output", output=output, note=note))
+
+    async def run_producer(self, *, note: str | None = None) -> None:
+        """Carry out the step that should have given the missing output; then go on with this one."""
+        await self._say(Reply(answer="run_producer", note=note))
 
     async def answer(self, value: JsonValue, *, note: str | None = None) -> None:
         """Answer the question."""

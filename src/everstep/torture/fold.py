@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from everstep.torture.history import Event, Row, Violation
-from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, STEP_MOVES, TASK_MOVES, TERMINAL
+from everstep.torture.moves import (
+    AGAIN,
+    ATTEMPT_MOVES,
+    ENDED,
+    OF_THE_TASK,
+    PUT_BACK,
+    STEP_MOVES,
+    TASK_MOVES,
+    TERMINAL,
+)
 
 
 @dataclass(slots=True)
@@ -274,6 +283,14 @@ def _supersede(step: Step) -> None:
     step.outcome = None
 
 
+def _put_back(state: State, producer: str, only: frozenset[str]) -> None:
+    """A step without a result is to be carried out after all; its items that have one keep it."""
+    if state.steps[producer].status in only:
+        for step in state.steps.values():
+            if base(step.path) == producer and step.status in only:
+                _supersede(step)
+
+
 def _attempt_started(state: State, event: Event) -> None:
     step = _step(state, event)
     data = event.data
@@ -358,11 +375,9 @@ def _pause_closed(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"{event.type} of pause {event.data.get('pause')}, which is not open")
         return
     pause.status = event.type.partition(".")[2]
-    answer = event.data.get("answer")
-    if pause.producer is not None and answer in {"run_producer", "supply_output"}:
-        producer = state.steps.setdefault(pause.producer, Step(pause.producer))
-        if producer.status in {"failed", "skipped"}:
-            _supersede(producer)
+    answer = event.data.get("answer", "")
+    if pause.producer is not None and answer in PUT_BACK:
+        _put_back(state, pause.producer, PUT_BACK[answer])
         answer = "retry"
     if pause.step is not None and answer in AGAIN:
         _move_step(state, event, state.steps[pause.step], "running")

@@ -15,7 +15,7 @@ from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, Wo
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
-from everstep.domain.task import Intent, Lease, StepCommit, TaskRow
+from everstep.domain.task import Command, Intent, Lease, StepCommit, TaskRow
 from everstep.domain.values import ARTIFACT_BYTES_MAX
 from everstep.ports.store import Claim, Claimed, Committed, Journaled, Stale
 from everstep.wire.event import Pen
@@ -136,11 +136,12 @@ def status_once_claimed(status: TaskStatus) -> TaskStatus:
     return status if status is TaskStatus.CANCELLING else TaskStatus.RUNNING
 
 
-def figures_added(drafts: Iterable[Draft]) -> dict[str, int]:
+def figures_added(command: Command) -> dict[str, int]:
     """What a command adds to a holder's figures: ends of steps; and outcomes, which set recoveries back."""
-    ended = [one for one in drafts if isinstance(one.body, (e.StepCompleted, e.StepFailed, e.StepSkipped))]
+    ended = [one for one in command.drafts if isinstance(one.body, (e.StepCompleted, e.StepFailed, e.StepSkipped))]
+    ends = sum(one.step is not None and split_path(one.step)[1] is None for one in ended)
     return {
-        "ends": sum(one.step is not None and split_path(one.step)[1] is None for one in ended),
+        "ends": ends if command.ends is None else command.ends,
         "outcomes": sum(not isinstance(one.body, e.StepSkipped) for one in ended),
     }
 

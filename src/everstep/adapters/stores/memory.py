@@ -283,7 +283,7 @@ class MemoryStore:
         if kept.worker is None:
             row = replace(row, started_at=kept.row.started_at)
         else:
-            added = journal.figures_added(command.drafts)
+            added = journal.figures_added(command)
             row = replace(
                 kept.row,
                 status=row.status,
@@ -301,7 +301,8 @@ class MemoryStore:
     def _stands(self, kept: Kept, command: t.Command) -> bool:
         if (kept.row.status, kept.row.generation) != (command.status, command.generation):
             return False
-        if kept.worker is None and command.last_seq not in (None, kept.last_seq):
+        exact = kept.worker is None or command.ends is not None
+        if exact and command.last_seq not in (None, kept.last_seq):
             return False
         if command.pause is None:
             return True

@@ -38,6 +38,7 @@ async def answer(back: Backing, asked: Asked) -> Response:
         arguments=fields.map("arguments"),
         output=fields.value("output"),
         value=fields.value("value"),
+        at=fields.time("at"),
     )
     try:
         state = await back.desk.answer(kept.pause.id, asked.who, said)

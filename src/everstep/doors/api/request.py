@@ -7,9 +7,11 @@ from urllib.parse import parse_qsl, unquote
 
 from everstep.domain.errors import Validation
 from everstep.domain.events import Who
+from everstep.domain.ids import Instant
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.wire.times import from_text
 
 NO_STORE: Final[Mapping[str, str]] = {"cache-control": "no-store", "content-type": "application/json"}
 
@@ -130,6 +132,14 @@ class Fields:
         if value is not None and not isinstance(value, dict):
             raise Validation(f"'{name}' must be an object")
         return value
+
+    def time(self, name: str) -> Instant | None:
+        """A moment, if there is one."""
+        text = self.text(name)
+        try:
+            return None if text is None else from_text(text)
+        except ValueError:
+            raise Validation(f"'{name}' must be a time such as 2026-11-15T18:00:00.000Z") from None
 
     def value(self, name: str) -> JsonValue:
         """Whatever was sent."""

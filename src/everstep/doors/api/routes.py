@@ -58,7 +58,7 @@ ROUTES: Final = (
     _post(f"{_TASK}/cancel", "w", "tasks.cancel", "note"),
     _get("/v1/inbox", "pauses.list", "task type"),
     _get("/v1/inbox/{pause}", "pauses.get"),
-    _post("/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note arguments output value"),
+    _post("/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note arguments output value at"),
     _post("/v1/plans/check", "r", "plans.check", "plan plan_text plan_name inputs", local="trusted file"),
     _get("/v1/schemas/plan", "plans.schema"),
     _get("/v1/tools", "tools.list"),

@@ -268,7 +268,7 @@ class CommandUnit:
         if guard.worker is None:
             values |= {"recoveries": row.recoveries, "done": row.done, "due_at": row.due_at}
         else:
-            values |= journal.figures_added(command.drafts)
+            values |= journal.figures_added(command)
         if desk.change("command_free_task" if guard.worker is None else "command_held_task", values) != 1:
             raise Mismatch(command.task)
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
@@ -280,7 +280,8 @@ class CommandUnit:
         command = self.command
         if guard.status is not command.status or guard.generation != command.generation:
             return False
-        if guard.worker is None and command.last_seq not in (None, guard.last_seq):
+        exact = guard.worker is None or command.ends is not None
+        if exact and command.last_seq not in (None, guard.last_seq):
             return False
         return command.pause is None or any(desk.rows("is_pause_open", (command.pause, guard.num)))
 
