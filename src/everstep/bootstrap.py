@@ -38,6 +38,7 @@ from everstep.ports.fault import Fault
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store, Worker
 from everstep.ports.tool import ToolAdapter
+from everstep.ports.traffic import Traffic
 from everstep.settings import Settings
 from everstep.wire.values import Codec
 
@@ -75,6 +76,8 @@ class Outside:
     sink: Sink
     fault: Fault
     codec: Codec
+    traffic: Traffic | None = None
+    """None: the store is that too."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,6 +131,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
     worker_id = WorkerId(outside.entropy.new_id("w"))
     kit = Kit(
         store=outside.store,
+        traffic=outside.traffic or cast("Traffic", outside.store),
         codec=outside.codec,
         clock=outside.clock,
         pulse=outside.pulse,
@@ -166,7 +170,7 @@ def limits_of(settings: Settings) -> Limits:
         shutdown_grace_s=engine.shutdown_grace_ms / 1000,
         step_timeout_ms=Millis(engine.step_timeout_ms),
         items_max=settings.limits.items,
-        live_tasks_max=settings.limits.live_tasks,
+        live_tasks=settings.limits.live_tasks,
         retry=RetryPolicy(
             times=retry.times,
             delay_ms=Millis(retry.delay_ms),

@@ -13,11 +13,14 @@ from everstep.adapters.stores.sqlite import ledger as ledgers
 from everstep.adapters.stores.sqlite import readers
 from everstep.adapters.stores.sqlite.connect import make_durable
 from everstep.adapters.stores.sqlite.desk import Desk
+from everstep.adapters.stores.sqlite.migrate import migrations
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Conflict, StoreError, StoreFull, StoreRefused, Unavailable
 from everstep.domain.ids import Seq, TaskId
+from everstep.domain.rate import Rate
 from everstep.domain.task import StepCommit
 from everstep.ports.store import Committed, Stale, TaskFilter
+from everstep.ports.traffic import Reservation
 from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE
@@ -172,15 +175,18 @@ async def test_every_write_passes_its_points(tmp_path: Path, points: Points) -> 
         done(await on.command(f.command(await on.load(state.id), f.note("x"))))
         await asyncio.to_thread(on.store.beat, on.me.id, f.later(1))
         done(await on.sweep(f.sweep(await on.load(state.id))))
+        await on.store.reserve([Reservation(name="local/x", rate=Rate(limit=1, period_ms=1), at=f.later(1))])
+        await on.store.set_halt(None)
         large = f.CODEC.seal("x" * 40_000)
         assert large.raw is not None
         await on.store.put_payloads([(large.digest, large.raw)])
         await on.store.backup(tmp_path / "copy.db")
-    areas = ("create", "claim", "intent", "outcome", "command", "renew", "sweep")
+    areas = ("create", "claim", "intent", "outcome", "command", "renew", "sweep", "rate", "halt")
     expected = [f"{area}.commit.{when}" for area in areas for when in ("before", "after")]
     expected += [f"artifact.write.{when}" for when in ("before", "mid", "after")]
-    assert points.passed[3:] == [*expected, "backup.copy.before", "backup.copy.after"]
-    assert points.passed[:3] == ["migrate.apply.before", "migrate.apply.mid", "migrate.apply.after"]
+    moves = 3 * len(migrations())
+    assert points.passed[moves:] == [*expected, "backup.copy.before", "backup.copy.after"]
+    assert points.passed[:moves] == [f"migrate.apply.{when}" for when in ("before", "mid", "after")] * len(migrations())
 
 
 @pytest.fixture

@@ -116,6 +116,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "paused": _row(
         Category.TRANSIENT, _UNKNOWN, "the call was cut off for a pause", "nothing: it is made again on resume"
     ),
+    "halted": _row(
+        Category.TRANSIENT,
+        _UNKNOWN,
+        "the call was cut off because everything was halted",
+        "the effect rule decides: call again, look, or ask",
+    ),
     "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
     "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),
     "needs_input": _row(Category.LOGIC, _NONE, "the tool asks first", "answer the question"),

@@ -21,6 +21,7 @@ from everstep.domain.pauses import (
     UnresolvedDependency,
     UserRequested,
 )
+from everstep.domain.queue import PRIORITY_MAX
 from everstep.domain.record import record
 from everstep.domain.states import PUT_BACK, TERMINAL, TaskStatus
 from everstep.domain.task import TaskState, unfinished
@@ -105,6 +106,22 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
         return (lifted,)
     # Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
     return (lifted, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))
+
+
+def update_task(state: TaskState, wanted: e.TaskUpdated) -> Drafts:
+    """Change title, labels or priority; what already holds is no change."""
+    if wanted.priority is not None and not 0 <= wanted.priority <= PRIORITY_MAX:
+        raise Validation(f"priority {wanted.priority} is not within 0 and {PRIORITY_MAX}")
+    if wanted.title is not None and not wanted.title.strip():
+        raise Validation("a title must not be empty")
+    changes = e.TaskUpdated(
+        title=None if wanted.title == state.title else wanted.title,
+        labels=None if wanted.labels == state.labels else wanted.labels,
+        priority=None if wanted.priority == state.priority else wanted.priority,
+    )
+    if changes.priority is not None and state.status in TERMINAL:
+        raise Conflict(f"the task is {state.status}: it waits for nothing any more", code="task_terminal")
+    return (e.Draft(body=changes),) if changes != e.TaskUpdated() else ()
 
 
 def cancel_task(state: TaskState, note: str | None) -> Drafts:

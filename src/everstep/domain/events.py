@@ -182,6 +182,15 @@ class TaskFailed:
 
 
 @record
+class TaskUpdated:
+    TYPE: ClassVar = "task.updated"
+    title: str | None = None
+    labels: dict[str, str] | None = None
+    priority: int | None = None
+    """None: as before."""
+
+
+@record
 class StepStarted:
     TYPE: ClassVar = "step.started"
     title: str
@@ -329,6 +338,7 @@ Body: TypeAlias = (
     | TaskCancelled
     | TaskCompleted
     | TaskFailed
+    | TaskUpdated
     | StepStarted
     | StepWaiting
     | AttemptStarted

@@ -219,6 +219,12 @@ def _task_failed(state: TaskState, body: e.TaskFailed, _step: StepPath | None, a
     state.issues = body.issues
 
 
+def _task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, _at: Instant) -> None:
+    state.title = body.title if body.title is not None else state.title
+    state.labels = body.labels if body.labels is not None else state.labels
+    state.priority = body.priority if body.priority is not None else state.priority
+
+
 def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     _move_step(state, step, StepStatus.RUNNING)
@@ -398,6 +404,7 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.TaskCancelled: _task_cancelled,
     e.TaskCompleted: _task_completed,
     e.TaskFailed: _task_failed,
+    e.TaskUpdated: _task_updated,
     e.StepStarted: _step_started,
     e.StepWaiting: _step_waiting,
     e.AttemptStarted: _attempt_started,

@@ -229,6 +229,10 @@ class NewTask:
     at: Instant
     actor: Actor
     created: Draft
+    live_max: int
+    """Of unfinished tasks of this owner; counted in the transaction that creates it."""
+    labels: dict[str, str] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
     first: "StepCommit | None" = None
     """Claim it in the same transaction, and begin: whoever creates a task and has a place for it need not wait."""
 

@@ -39,6 +39,8 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
     "bad_request": _row(400, USAGE, "The request cannot be understood"),
     "too_large": _row(413, USAGE, "The request is too large", Category.RESOURCE),
     "not_found": _row(404, MISSING, "There is no such thing"),
+    "too_many_tasks": _row(429, FAILED, "There are too many unfinished tasks", Category.RESOURCE),
+    "task_terminal": _row(409, CLASH, "The task has ended", Category.LOGIC),
     "method_not_allowed": _row(405, MISSING, "This cannot be done here"),
     "resync_required": _row(410, MISSING, "These events are not there"),
     "forbidden": _row(403, DENIED, "This is not allowed", Category.PERMISSION),

@@ -14,9 +14,10 @@ from everstep.domain.commands import (
     pause_task,
     puts_back,
     resume_task,
+    update_task,
 )
 from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
-from everstep.domain.events import Who
+from everstep.domain.events import TaskUpdated, Who
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId, split_path
 from everstep.domain.pauses import InputRequired, Pause, UnresolvedDependency
@@ -85,6 +86,11 @@ async def pause(task: TaskId, who: Who, wish: PauseWish, kit: Kit) -> TaskState:
 async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Lift the pause someone asked for."""
     return await _command(task, who, kit, lambda state: (resume_task(state, note), asked_pause(state)))
+
+
+async def update(task: TaskId, who: Who, wanted: TaskUpdated, kit: Kit) -> TaskState:
+    """Another title, other labels, another priority."""
+    return await _command(task, who, kit, lambda state: (update_task(state, wanted), None))
 
 
 async def cancel(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:

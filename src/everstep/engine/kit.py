@@ -21,6 +21,7 @@ from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store
+from everstep.ports.traffic import Halt, Traffic
 
 GRAPHS_MAX = 512
 
@@ -37,7 +38,8 @@ class Limits:
     cancel_grace_s: float = 5.0
     step_timeout_ms: Millis = Millis(60_000)
     items_max: int = 10_000
-    live_tasks_max: int = 10_000
+    live_tasks: int | None = None
+    """Of one owner, if the settings say; else by who it is."""
     retry: RetryPolicy = USUAL_RETRY
 
 
@@ -55,6 +57,7 @@ class Kit:
     """One engine's hold on the world."""
 
     store: Store
+    traffic: Traffic
     codec: Codec
     clock: Clock
     pulse: Pulse
@@ -68,6 +71,8 @@ class Kit:
     limits: Limits
     loop: asyncio.AbstractEventLoop = field(init=False)
     """Where it lives, known once it is open. Asking Python for it costs a system call each time."""
+    halted: Halt | None = None
+    """Everything stands still: nothing is claimed, no call begins."""
     closing: bool = False
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)

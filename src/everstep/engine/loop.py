@@ -44,7 +44,7 @@ class Loop:
     def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
         free = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if not self._open or self._more or free <= 0 or self._kit.closing:
+        if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.halted is not None:
             return False
         self._adopting[task] = False
         return True
@@ -97,6 +97,12 @@ class Loop:
             self._nudged.add(task)
         self._more = True
         self._wake.set()
+
+    def look_again(self) -> None:
+        """Everything was halted, or goes on: every task that is held is looked at, and what can be claimed."""
+        for task in [*self._walks, *self._dormant]:
+            self.nudge(task)
+        self.nudge()
 
     async def carry(self) -> None:
         """Until stopped."""
@@ -154,7 +160,7 @@ class Loop:
 
     async def _claim(self) -> None:
         room = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if room <= 0 or not self._more or self._kit.closing:
+        if room <= 0 or not self._more or self._kit.closing or self._kit.halted is not None:
             return
         self._more = False
         self._nudged.clear()

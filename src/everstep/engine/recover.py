@@ -5,6 +5,7 @@ call into the outcome `Lost`, which goes through `decide` and `commit` like any 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from everstep.domain import events as e
 from everstep.domain.decide import NO_CHANCE, Ended, spec_of
@@ -13,6 +14,7 @@ from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
 from everstep.domain.outcome import Lost, Outcome, Succeeded
+from everstep.domain.plan import Effect
 from everstep.domain.policy import retry_policy
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Sweep, TaskState, row_of, unfinished
@@ -59,6 +61,17 @@ async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
         kit.fault("recover.probe.before")
         ends.append(judge(state, path, Lost(probe=await look(call, EffectState.UNKNOWN, kit)), kit))
     return ends
+
+
+async def looked_at(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Outcome:
+    """A call that was cut off, with what its tool sees of it; any other end as it is."""
+    attempt = state.open.get(path)
+    if not isinstance(outcome, Lost) or attempt is None or attempt.effect is not Effect.VERIFIABLE:
+        return outcome
+    arguments = kit.codec.fresh(attempt.input)
+    assert isinstance(arguments, dict)
+    call = Call(tool=attempt.tool, arguments=arguments, effect=attempt.effect, idempotency_key=attempt.idempotency_key)
+    return replace(outcome, probe=await look(call, EffectState.UNKNOWN, kit))
 
 
 async def scan(kit: Kit, before: Instant) -> int:

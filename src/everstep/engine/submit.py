@@ -10,6 +10,7 @@ from everstep.domain.events import Actor, Draft, Recorded, TaskCreated
 from everstep.domain.fold import fold
 from everstep.domain.ids import KEY, Digest, Seq, TaskId
 from everstep.domain.plan import PlanSpec
+from everstep.domain.queue import live_tasks_max
 from everstep.domain.record import record
 from everstep.domain.task import Intent, NewTask, TaskState
 from everstep.domain.values import JsonObject
@@ -161,5 +162,8 @@ def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
         at=at,
         actor=request.actor,
         created=Draft(body=created),
+        live_max=live_tasks_max(request.owner, kit.limits.live_tasks),
+        labels=created.labels,
+        tools=tuple(sorted({step.tool for step in plan.steps if step.tool is not None})),
     )
     return new, created

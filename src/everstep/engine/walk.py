@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from everstep.domain.commands import IMMEDIATE, repeatable
-from everstep.domain.decide import Ended, spec_of
+from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome
@@ -22,7 +22,7 @@ from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import Surroundings, invoke
 from everstep.engine.kit import Kit
-from everstep.engine.recover import judge, lost_calls
+from everstep.engine.recover import judge, looked_at, lost_calls
 from everstep.ports.clock import Timer
 
 _CANCELLED = Failure(
@@ -39,6 +39,16 @@ _PAUSED = Lost(
         category=Category.TRANSIENT,
         message="the call was cut off because somebody asked for a pause at once",
         what_to_do="nothing: it is made again when the task goes on",
+        effect_state=EffectState.UNKNOWN,
+    ),
+    ended="killed",
+)
+_HALTED = Lost(
+    why=Failure(
+        code="halted",
+        category=Category.TRANSIENT,
+        message="the call was cut off because everything was halted at once",
+        what_to_do="the effect rule decides: call again, look, or ask",
         effect_state=EffectState.UNKNOWN,
     ),
     ended="killed",
@@ -90,9 +100,11 @@ class Walk:
             if done or self._held.state.status not in HELD:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
-                await self._end_calls(tuple(self._calls), _CUT_OFF, self._kit.limits.cancel_grace_s)
+                await self._end_calls(self._not_final(), _CUT_OFF, self._kit.limits.cancel_grace_s)
             elif self._held.state.pausing is not None and self._held.state.pausing.mode == IMMEDIATE:
                 await self._end_calls(repeatable(self._held.state), _PAUSED, PAUSE_GRACE_S)
+            elif self._kit.halted is not None and self._kit.halted.mode == IMMEDIATE and self._calls:
+                await self._halt_calls()
             ended = await self._next()
             self._looked_at = self._kit.clock.now()
             intents = await settle(self._held, ended, self._calls, self._kit)
@@ -167,6 +179,18 @@ class Walk:
             if self._calls.pop(path, None) is not None:
                 self._ended.append((path, replace(means, ended="abandoned")))
                 self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
+
+    def _not_final(self) -> Sequence[StepPath]:
+        """Calls in flight, but for those of `finally` steps: they are why a cancelled task goes on."""
+        state = self._held.state
+        return [path for path in self._calls if not is_final(state, spec_of(state, path))]
+
+    async def _halt_calls(self) -> None:
+        """Everything is halted at once: cut off all calls; tools that can look say what came of theirs."""
+        await self._end_calls(tuple(self._calls), _HALTED, PAUSE_GRACE_S)
+        ends, self._ended = self._ended, []
+        seen = [(path, await looked_at(self._held.state, path, end, self._kit)) for path, end in ends]
+        self._ended = [*seen, *self._ended]
 
     def _surroundings(self, intent: Intent) -> Surroundings:
         state, kit = self._held.state, self._kit

@@ -6,20 +6,23 @@ from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.commands import GRACEFUL, PauseWish, Reply
 from everstep.domain.errors import NotFound, PlanError, Validation
-from everstep.domain.events import Who
-from everstep.domain.ids import Digest, PauseId, Seq, TaskId
+from everstep.domain.events import TaskUpdated, Who
+from everstep.domain.ids import Digest, Instant, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem, worst
+from everstep.domain.queue import PRIORITY_MAX
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine import control
+from everstep.engine import halt as halting
 from everstep.engine.catalog import Entry
 from everstep.engine.runtime import Gate, Runtime
 from everstep.engine.submit import Request, submit
 from everstep.ports.sink import Listener
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
+from everstep.ports.traffic import Halt
 
 EVENTS_PAGE = 500
 LIVE = frozenset(TaskStatus) - TERMINAL
@@ -209,6 +212,35 @@ class Desk:
         self._runtime.require_ready()
         return self._told(await control.resume(task, who, note, self._kit))
 
+    async def update(self, task: TaskId, who: Who, wanted: TaskUpdated) -> TaskState:
+        """Change title, labels or priority."""
+        self._runtime.require_ready()
+        return await control.update(task, who, wanted, self._kit)
+
+    async def place_of(self, task: TaskId) -> int | None:
+        """Its place in the queue, from 1."""
+        return await self._kit.traffic.place_of(task)
+
+    @property
+    def now(self) -> Instant:
+        """The engine's clock."""
+        return self._kit.clock.now()
+
+    @property
+    def halted(self) -> Halt | None:
+        """Whether everything stands still."""
+        return self._kit.halted
+
+    async def halt(self, who: Who, note: str | None, mode: str = GRACEFUL) -> Halt:
+        """No claim and no call, until somebody lifts it."""
+        self._runtime.require_ready()
+        return await halting.halt(mode, who, note, self._kit, self._runtime.loop)
+
+    async def lift_halt(self) -> None:
+        """Go on with everything."""
+        self._runtime.require_ready()
+        await halting.go_on(self._kit, self._runtime.loop)
+
     async def cancel(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """End on request."""
         self._runtime.require_ready()
@@ -234,9 +266,6 @@ class Desk:
     def _told(self, state: TaskState) -> TaskState:
         self._runtime.loop.nudge(state.id)
         return state
-
-
-PRIORITY_MAX = 3
 
 
 def facts_of(entry: Entry) -> ToolFacts:

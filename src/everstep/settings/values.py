@@ -11,8 +11,6 @@ from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.settings.keys import BY_NAME, KEYS, Value, checked, refused
 
-LIVE_TASKS: Final[Mapping[str, int]] = {"local": 10_000}
-LIVE_TASKS_OTHERS: Final = 100
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
 USUAL_STORE: Final = "everstep"
@@ -36,7 +34,7 @@ class LimitSettings:
     """Bounds."""
 
     items: int
-    live_tasks: int
+    live_tasks: int | None
     inline_bytes: int
     artifact_bytes: int
 
@@ -144,7 +142,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         engine=_engine(merged),
         limits=LimitSettings(
             items=merged.number("limits.items"),
-            live_tasks=live_tasks if isinstance(live_tasks, int) else LIVE_TASKS.get(owner, LIVE_TASKS_OTHERS),
+            live_tasks=live_tasks if isinstance(live_tasks, int) else None,
             inline_bytes=merged.number("limits.inline"),
             artifact_bytes=merged.number("limits.artifact"),
         ),

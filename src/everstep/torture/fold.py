@@ -332,8 +332,9 @@ def _attempt_ended(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"attempt {event.data.get('attempt')} of step {step.path} ends, but is not open")
         return
     step.open.end = event
-    step.open.cut = (event.data.get("error") or {}).get("code") == "paused"
-    if step.open.cut and (state.status != "pausing" or step.open.effect not in {"pure", "idempotent"}):
+    code = (event.data.get("error") or {}).get("code")
+    step.open.cut = code in {"paused", "halted"}
+    if code == "paused" and (state.status != "pausing" or step.open.effect not in {"pure", "idempotent"}):
         what = f"a `{step.open.effect}` call of step {step.path} was cut off for a pause while {state.status}"
         state.blame("C8", event.seq, what)
     step.open = None

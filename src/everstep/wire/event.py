@@ -34,7 +34,13 @@ _PLANS_KEPT: Final = 256
 Fetch: TypeAlias = Callable[[Digest], bytes]
 """Where a plan that is kept as an artifact comes from."""
 Named = TypeVar(
-    "Named", e.TaskPausing, e.TaskResumed, e.TaskCancelling, e.AttemptProbed, e.StepSkipped, e.PauseWithdrawn
+    "Named",
+    e.TaskPausing,
+    e.TaskResumed,
+    e.TaskCancelling,
+    e.AttemptProbed,
+    e.StepSkipped,
+    e.PauseWithdrawn,
 )
 """Records whose fields are spelled as they are named."""
 
@@ -138,6 +144,8 @@ class Pen:
                 return task.TaskCompleted.of(body)
             case e.TaskFailed():
                 return task.TaskFailed.of(body, path)
+            case e.TaskUpdated():
+                return task.TaskUpdated.of(body)
             case e.StepStarted():
                 return step.StepStarted.of(body)
             case e.StepWaiting():
@@ -284,6 +292,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.TaskCancelled.TYPE: _spelled(task.TaskCancelled),
     e.TaskCompleted.TYPE: _spelled(task.TaskCompleted),
     e.TaskFailed.TYPE: _spelled(task.TaskFailed),
+    e.TaskUpdated.TYPE: _spelled(task.TaskUpdated),
     e.StepStarted.TYPE: _spelled(step.StepStarted),
     e.StepWaiting.TYPE: _spelled(step.StepWaiting),
     e.AttemptFailed.TYPE: _ended(e.AttemptFailed),

@@ -89,6 +89,26 @@ class TaskPaused(Struct):
         return e.TaskPaused(pause=self.pause, reason_type=self.type)
 
 
+class Changes(Struct, omit_defaults=True):
+    """What is not said stays as it is."""
+
+    title: str | None = None
+    labels: dict[str, str] | None = None
+    priority: int | None = None
+
+
+class TaskUpdated(Struct):
+    changes: Changes
+
+    @classmethod
+    def of(cls, body: e.TaskUpdated) -> "TaskUpdated":
+        return cls(Changes(body.title, body.labels, body.priority))
+
+    def body(self) -> e.TaskUpdated:
+        said = self.changes
+        return e.TaskUpdated(title=said.title, labels=said.labels, priority=said.priority)
+
+
 class TaskRecovered(Struct):
     from_status: TaskStatus = field(name="from")
     reason: str

@@ -4,7 +4,8 @@ A seq is known before the write: it follows from `last_seq`, and the write is re
 encoded, and the answer is made, before the writer's turn comes.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -154,12 +155,32 @@ def check_row(row: TaskRow) -> None:
         raise Validation(f"a task that is {row.status} {'has' if row.ended_at is None else 'has not'} ended")
 
 
+def too_many_tasks(most: int) -> LimitExceeded:
+    """The refusal of one more task."""
+    return LimitExceeded(
+        f"there are {most} unfinished tasks of this owner, and no more may be added",
+        code="too_many_tasks",
+        what_to_do="let some end or cancel them, or raise `limits.live_tasks`",
+        details={"limit": most},
+    )
+
+
 def check_payload(digest: Digest, raw: bytes) -> None:
     """A payload is what its name says, and not too much."""
     if len(raw) > ARTIFACT_BYTES_MAX:
         raise LimitExceeded(f"a payload of {len(raw)} bytes is over the limit of {ARTIFACT_BYTES_MAX}")
     if digest_of(raw) != digest:
         raise Validation(f"the payload is not {digest}")
+
+
+def label_text(labels: Mapping[str, str]) -> str:
+    """Labels as they are kept for lists."""
+    return json.dumps(dict(sorted(labels.items())), ensure_ascii=False, separators=(",", ":"))
+
+
+def words_changed(drafts: Iterable[Draft]) -> e.TaskUpdated | None:
+    """Title, labels and priority, as far as a write changes them."""
+    return next((one.body for one in drafts if isinstance(one.body, e.TaskUpdated)), None)
 
 
 @record

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, Stamp
+from everstep.adapters.stores.memory_traffic import MemoryTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
 from everstep.domain.events import Actor, TaskCreated
 from everstep.domain.fold import fold
-from everstep.domain.pauses import PauseStatus
+from everstep.domain.pauses import PauseStatus, PauseType
+from everstep.domain.queue import rank
 from everstep.domain.states import CLAIMABLE, TaskStatus
 from everstep.domain.values import JsonValue
 from everstep.ports import store as port
@@ -61,10 +63,11 @@ class Kept:
         )
 
 
-class MemoryStore:
+class MemoryStore(MemoryTraffic):
     """The verbs of the port on dictionaries. Every verb is one turn of the loop, so it needs no lock."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._tasks: dict[i.TaskId, Kept] = {}
         self._pauses: dict[i.PauseId, port.KeptPause] = {}
         self._workers: dict[i.WorkerId, port.Worker] = {}
@@ -99,6 +102,8 @@ class MemoryStore:
             if known.new.id == new.id:
                 raise Conflict(f"the id {new.id} is taken")
             return port.KeyTaken(task=known.new.id)
+        if sum(one.new.owner == new.owner and one.row.ended_at is None for one in self._tasks.values()) >= new.live_max:
+            raise journal.too_many_tasks(new.live_max)
         assert isinstance(new.created.body, TaskCreated)
         plan = long_plan(new.created.body)
         if plan is not None:
@@ -107,7 +112,7 @@ class MemoryStore:
         events = journal.commit_drafts(kept.stamp(new.at, 1, new.actor), (new.created,)).events
         kept.events.extend(events)
         self._tasks[new.id] = kept
-        if new.first is None:
+        if new.first is None or self.halt is not None:
             return port.Created(task=new.id, new=True, events=events)
         claimed = self._lease(kept, port.Claim(worker=new.first.lease.worker, at=new.first.at, limit=1))
         committed = self._commit(new.first)
@@ -134,7 +139,7 @@ class MemoryStore:
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:
         newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
-        found = [kept for kept in newest if _fits(kept, which)]
+        found = [kept for kept in newest if _fits(kept, which) and self._asks(kept, which.reason)]
         if which.cursor is not None:
             nums = [str(kept.num) for kept in found]
             if which.cursor not in nums:
@@ -143,6 +148,9 @@ class MemoryStore:
         shown = found[: which.limit]
         cursor = str(shown[-1].num) if len(found) > which.limit else None
         return port.Page(items=tuple(kept.summary() for kept in shown), next_cursor=cursor)
+
+    def _asks(self, kept: Kept, reason: PauseType | None) -> bool:
+        return reason is None or any(one.pause.type is reason for one in self._open_pauses(kept.new.id))
 
     async def find_task(self, owner: str, name: str) -> Sequence[i.TaskId]:
         mine = [kept.new for kept in self._tasks.values() if kept.new.owner == owner]
@@ -168,6 +176,8 @@ class MemoryStore:
     async def claim_tasks(self, claim: port.Claim) -> Sequence[port.Claimed]:
         self._opened()
         claimed: list[port.Claimed] = []
+        if self.halt is not None:
+            return claimed
         suspects = claim.suspects
         for kept in self._claimable(claim):
             if len(claimed) == claim.limit:
@@ -192,11 +202,18 @@ class MemoryStore:
         return one
 
     def _claimable(self, claim: port.Claim) -> Iterator[Kept]:
-        for kept in sorted(self._tasks.values(), key=lambda kept: (kept.new.priority, kept.new.at, kept.num)):
+        for kept in self._queue():
             task = kept.new.id
-            wanted = (claim.only is None or task in claim.only) and task not in claim.passing_over
-            if wanted and kept.worker is None and kept.row.status in CLAIMABLE:
+            if (claim.only is None or task in claim.only) and task not in claim.passing_over:
                 yield kept
+
+    def _queue(self) -> list[Kept]:
+        waiting = [kept for kept in self._tasks.values() if kept.worker is None and kept.row.status in CLAIMABLE]
+        return sorted(waiting, key=lambda kept: (rank(kept.new.priority, kept.new.at), kept.num))
+
+    async def place_of(self, task: i.TaskId) -> int | None:
+        queue = [kept.new.id for kept in self._queue()]
+        return queue.index(task) + 1 if task in queue else None
 
     def beat(self, worker: i.WorkerId, at: i.Instant) -> None:
         known = self._workers.get(worker)
@@ -259,6 +276,8 @@ class MemoryStore:
             return journal.NO_TASK
         if (kept.last_seq, kept.epoch, kept.worker) != (commit.last_seq, lease.epoch, lease.worker):
             return kept.stale()
+        if commit.proposals and self.halt is not None:
+            return kept.stale()
         answer = journal.commit_steps(commit)
         self._write(kept, commit.row, commit.at, answer)
         self._follow(kept, journal.pause_changes(commit.drafts, commit.at))
@@ -295,6 +314,14 @@ class MemoryStore:
                 recoveries=0 if added["outcomes"] else kept.row.recoveries,
             )
         self._write(kept, row, command.at, answer)
+        words = journal.words_changed(command.drafts)
+        if words is not None:
+            kept.new = replace(
+                kept.new,
+                title=kept.new.title if words.title is None else words.title,
+                labels=kept.new.labels if words.labels is None else words.labels,
+                priority=kept.new.priority if words.priority is None else words.priority,
+            )
         self._follow(kept, journal.pause_changes(command.drafts, command.at))
         return answer
 
@@ -372,6 +399,9 @@ class MemoryStore:
         assert state is not None
         if (t.row_of(state), state.epoch, state.worker) != (kept.row, kept.epoch, kept.worker):
             yield f"{kept.new.id}: the row does not follow from the journal"
+        words = (kept.new.title, kept.new.labels, kept.new.priority)
+        if (state.title, state.labels, state.priority) != words:
+            yield f"{kept.new.id}: title, labels or priority do not follow from the journal"
         if [one.pause.id for one in self._open_pauses(kept.new.id)] != list(state.pauses):
             yield f"{kept.new.id}: the open pauses do not follow from the journal"
 
@@ -394,5 +424,7 @@ def _fits(kept: Kept, which: port.TaskFilter) -> bool:
         and which.plan_digest in (None, new.plan_digest)
         and which.inputs_digest in (None, new.inputs_digest)
         and (which.since is None or new.at >= which.since)
+        and (which.tool is None or which.tool in new.tools)
+        and (which.label is None or new.labels.get(which.label[0]) == which.label[1])
         and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
     )

@@ -35,6 +35,10 @@ def _post(path: str, scope: Scope, handler: str, body: str, *, local: str = "") 
     return Route(method="POST", path=path, scope=scope, handler=handler, body=fields, local=more)
 
 
+def _route(method: str, path: str, scope: Scope, handler: str, body: str) -> Route:
+    return Route(method=method, path=path, scope=scope, handler=handler, body=frozenset(body.split()))
+
+
 _TASK: Final = "/v1/tasks/{task}"
 ROUTES: Final = (
     _post(
@@ -44,8 +48,9 @@ ROUTES: Final = (
         "plan plan_text plan_name inputs title labels priority pause_after attach",
         local="trusted file",
     ),
-    _get("/v1/tasks", "tasks.list", "status plan since q limit cursor"),
+    _get("/v1/tasks", "tasks.list", "status plan tool reason label since q limit cursor"),
     _get(_TASK, "tasks.get", "include"),
+    _route("PATCH", _TASK, "w", "tasks.update", "title labels priority"),
     _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
     _get(f"{_TASK}/steps", "steps.list", "limit cursor"),
     _get(f"{_TASK}/steps/{{step}}", "steps.get"),
@@ -63,6 +68,7 @@ ROUTES: Final = (
     _get("/v1/schemas/plan", "plans.schema"),
     _get("/v1/tools", "tools.list"),
     _get("/v1/tools/{name}", "tools.get"),
+    _route("PUT", "/v1/halt", "admin", "admin.halt", "on mode note"),
     _get("/v1/health", "admin.health", scope="open"),
     _get("/v1/ready", "admin.ready", scope="open"),
 )

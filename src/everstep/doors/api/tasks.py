@@ -4,6 +4,7 @@ from typing import Final
 
 from everstep.domain.commands import GRACEFUL
 from everstep.domain.errors import NotFound, Validation
+from everstep.domain.events import TaskUpdated
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -60,6 +61,7 @@ async def get(back: Backing, asked: Asked) -> Response:
     history = await journal(back, state.id)
     await _fetch(back, state)
     body = task_json(state, history)
+    body["queue"] = await _queue(back, state)
     if "attempts" in include:
         body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
     if "plan" in include:
@@ -86,11 +88,32 @@ async def resume(back: Backing, asked: Asked) -> Response:
     return await _told(back, asked, state, 202 if seen.held_back else 200)
 
 
+async def update(back: Backing, asked: Asked) -> Response:
+    """Another title, other labels, another priority."""
+    seen = await _seen(back, asked)
+    fields = asked.fields
+    wanted = TaskUpdated(
+        title=fields.text("title"),
+        labels=_labels(fields),
+        priority=fields.count("priority", 1) if "priority" in fields else None,
+    )
+    return await _told(back, asked, await back.desk.update(seen.id, asked.who, wanted), 200)
+
+
 async def cancel(back: Backing, asked: Asked) -> Response:
     """End it: at once, or when what is in flight has ended."""
     seen = await _seen(back, asked)
     state = await back.desk.cancel(seen.id, asked.who, asked.fields.text("note"))
     return await _told(back, asked, state, 200 if state.terminal else 202)
+
+
+async def _queue(back: Backing, state: TaskState) -> JsonObject | None:
+    """Its place among those that wait to be claimed, and for how long it has waited."""
+    if state.status is not TaskStatus.QUEUED:
+        return None
+    position = await back.desk.place_of(state.id)
+    waited_s = (back.desk.now - (state.updated_at if state.started_at else state.created_at)) / 1000
+    return None if position is None else {"position": position, "wait_s": max(0.0, waited_s)}
 
 
 async def _fetch(back: Backing, state: TaskState) -> None:

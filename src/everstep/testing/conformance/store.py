@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from everstep.domain.record import record
-from everstep.testing.conformance import store_commits, store_leases, store_lists
+from everstep.testing.conformance import store_commits, store_leases, store_lists, store_traffic
 from everstep.testing.conformance.stage import Rig
 
 
@@ -58,6 +58,12 @@ CASES: Final = (
     Case(story=store_commits.pauses_follow_the_journal),
     Case(story=store_commits.no_update_is_lost, proves=("WF-10",)),
     Case(story=store_commits.events_are_bounded),
+    Case(story=store_traffic.waiting_makes_up_for_priority),
+    Case(story=store_traffic.live_tasks_are_bounded),
+    Case(story=store_traffic.words_follow_the_journal),
+    Case(story=store_traffic.lists_go_by_open_pauses),
+    Case(story=store_traffic.rates_are_shared_and_survive, proves=("7.5",)),
+    Case(story=store_traffic.a_halt_refuses_claims_and_intents),
 )
 
 

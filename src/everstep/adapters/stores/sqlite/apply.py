@@ -10,15 +10,17 @@ from typing import Any, Final, Protocol
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
-from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, lines
+from everstep.adapters.stores.sqlite.desk import HALT, Desk, Mismatch, lines
 from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
 from everstep.domain.events import TaskCreated
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
+from everstep.domain.rate import reserve
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, NewTask, StepCommit, Sweep
 from everstep.ports.store import Claim, Claimed, Commit, Committed, Created, Creation, KeyTaken
+from everstep.ports.traffic import Reservation
 from everstep.wire.event import long_plan
 
 COMMAND_BYTES: Final = 1024
@@ -88,7 +90,7 @@ class StepUnit:
 
     def apply(self, desk: Desk) -> Commit:
         guard = desk.guard(self.task)
-        if guard is None or not self.stands(guard):
+        if guard is None or not self.stands(guard) or (self.commit.proposals and desk.halted):
             return stale(guard)
         desk.change_many("insert_event", [(guard.num, *line) for line in self.lines])
         if desk.change("release_task" if self.commit.release else "update_task", self.update(guard)) != 1:
@@ -137,10 +139,15 @@ class CreateUnit:
             "priority": task.priority,
             "steps": task.steps,
             "at": task.at,
+            "labels": journal.label_text(task.labels),
+            "tools": json.dumps(task.tools),
         }
+        desk.admit(task.owner, task.live_max)
         desk.change("insert_task", values)
         num = desk.connection.last_insert_rowid()
         desk.append(num, task.at, (task.created,), self.events)
+        if self.begun is not None and desk.halted:
+            return Created(task=task.id, new=True, events=self.events)
         if self.begun is not None:
             self.begun.apply(desk, Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1)))
         return self.answer
@@ -196,6 +203,8 @@ class ClaimUnit:
 
     def apply(self, desk: Desk) -> list[Claimed]:
         claim = self.claim
+        if desk.halted:
+            return []
         started: list[tuple[Guard, Claimed]] = []
         for num, task, status, generation, epoch, last_seq in self._candidates(desk):
             guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq)
@@ -271,6 +280,11 @@ class CommandUnit:
             values |= journal.figures_added(command)
         if desk.change("command_free_task" if guard.worker is None else "command_held_task", values) != 1:
             raise Mismatch(command.task)
+        words = journal.words_changed(command.drafts)
+        if words:
+            labels = None if words.labels is None else journal.label_text(words.labels)
+            named = {"title": words.title, "priority": words.priority, "labels": labels, "num": guard.num}
+            desk.change("rename_task", named)
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
         after = guard._replace(status=row.status, generation=row.generation, last_seq=answer.last_seq, steady=None)
         desk.guards.put(command.task, after)
@@ -330,6 +344,40 @@ class BeatUnit:
     def apply(self, desk: Desk) -> None:
         if desk.change("beat_worker", {"id": self.worker, "at": self.at}) != 1:
             raise LeaseLost(f"{self.worker} was fenced")
+
+
+@record
+class RateUnit:
+    """Places in rates."""
+
+    wishes: tuple[Reservation, ...]
+    areas: tuple[str, ...] = ("rate",)
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> list[Instant]:
+        granted = []
+        for wish in self.wishes:
+            arrival = next((row[0] for row in desk.rows("find_rate", (wish.name,))), None)
+            at, arrival = reserve(wish.rate, arrival, wish.at)
+            desk.change("move_rate", (wish.name, arrival))
+            granted.append(at)
+        return granted
+
+
+@record
+class HaltUnit:
+    """Everything stands still, or goes on."""
+
+    body: str | None
+    areas: tuple[str, ...] = ("halt",)
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> None:
+        if self.body is None:
+            desk.change("forget_meta", (HALT,))
+        else:
+            desk.change("put_meta", (HALT, self.body))
+        desk.forget_halt()
 
 
 @record

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import apsw
 
+from everstep.adapters.stores.journal import label_text
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
 from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.errors import Conflict, Unavailable
@@ -71,6 +72,7 @@ def _check_row(task: str, state: TaskState, columns: list[Any]) -> Iterator[str]
         "plan_digest": state.plan_digest,
         "title": state.title,
         "priority": state.priority,
+        "labels": label_text(state.labels),
         "created_at": state.created_at,
         "updated_at": state.updated_at,
         "epoch": state.epoch,

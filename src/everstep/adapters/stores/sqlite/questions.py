@@ -49,6 +49,10 @@ def list_tasks(reader: Reader, which: TaskFilter) -> Page:
         "plan_digest": which.plan_digest,
         "inputs_digest": which.inputs_digest,
         "since": which.since,
+        "tool": which.tool,
+        "label": None if which.label is None else which.label[0],
+        "labelled": None if which.label is None else which.label[1],
+        "reason": which.reason,
         "text": None if which.text is None else which.text.lower(),
         "limit": which.limit + 1,
     }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from everstep.adapters.stores.sqlite import apply, keeping, questions
+from everstep.adapters.stores.sqlite import apply, keeping, questions, traffic
 from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.hold import Hold, open_store, opened
 from everstep.adapters.stores.sqlite.opening import Setup
@@ -19,6 +19,7 @@ from everstep.domain.values import JsonValue
 from everstep.ports import store as port
 from everstep.ports.clock import Clock
 from everstep.ports.fault import Fault, no_fault
+from everstep.ports.traffic import Halt, Reservation
 
 BEAT_MAX_S: Final = 10.0
 
@@ -130,6 +131,24 @@ class SqliteStore:
         """Commands and answers, guarded by (status, generation, open pause)."""
         answers = await self._hold.writes.submit([apply.CommandUnit(command=command) for command in commands])
         return cast("Sequence[port.Commit]", answers)
+
+    # What all tasks share
+
+    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[i.Instant]:
+        """When each may call; its place is taken."""
+        return await traffic.reserve(self._hold, wishes)
+
+    async def set_halt(self, halt: Halt | None) -> None:
+        """Halt, or go on."""
+        await traffic.set_halt(self._hold, halt)
+
+    async def get_halt(self) -> Halt | None:
+        """Whether everything is halted."""
+        return await traffic.get_halt(self._hold)
+
+    async def place_of(self, task: i.TaskId) -> int | None:
+        """Its place in the queue."""
+        return await traffic.place_of(self._hold, task)
 
     # Journal and payloads
 
