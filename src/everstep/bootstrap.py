@@ -26,9 +26,11 @@ from everstep.domain.errors import SettingsError
 from everstep.domain.events import Actor, ActorKind
 from everstep.domain.ids import Millis, WorkerId
 from everstep.domain.policy import RetryPolicy
+from everstep.domain.rate import parse_rate
 from everstep.engine.catalog import Catalog
 from everstep.engine.feed import Feed
 from everstep.engine.kit import Kit, Limits
+from everstep.engine.pools import Pools
 from everstep.engine.runtime import Runtime
 from everstep.ports.adapter import Completed
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
@@ -143,6 +145,8 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         worker=worker_id,
         actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
         limits=limits_of(settings),
+        pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}),
+        rates={name: rate for name, text in settings.rates.items() if (rate := parse_rate(text)) is not None},
     )
     now = outside.clock.now()
     worker = Worker(

@@ -1,6 +1,7 @@
 """A `ctx` for calling tools without an engine."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -53,6 +54,9 @@ class Context:
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         self.fractions.append(fraction)
+
+    def outlives(self) -> Callable[[], None]:
+        return lambda: None
 
 
 def context(**said: object) -> Ctx:

@@ -18,6 +18,7 @@ from everstep.domain.failure import Category
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
 from everstep.domain.quantities import parse_duration
+from everstep.domain.rate import parse_rate
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.ports.function import Function, Named, ProbeAnswer
 from everstep.ports.tool import Call, Health, Prior, ToolSpec
@@ -29,6 +30,7 @@ TIMEOUT_MS: Final = Millis(600_000)
 """What a function gets when nobody says: it may be a person's whole script."""
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z][A-Za-z0-9_-]*)*")
 NAME_CHARS_MAX: Final = 128
+PLACE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
 
 
 class ToolOptions(TypedDict, total=False):
@@ -46,6 +48,8 @@ class ToolOptions(TypedDict, total=False):
     permission: tuple[type[Exception], ...]
     configuration: tuple[type[Exception], ...]
     trusted_output: bool
+    pool: str
+    rate: str
 
 
 class FunctionTool(Generic[P, R]):
@@ -157,6 +161,8 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         retries=options.get("retry"),
         trusted_output=options.get("trusted_output", False),
         probeable="probe" in options,
+        pool=_named_place(name, "pool", options.get("pool")),
+        rate=_named_place(name, "rate", options.get("rate")),
     )
 
 
@@ -179,6 +185,15 @@ def _timeout(name: str, text: str | None) -> Millis:
     if length is None:
         raise TypeError(f"tool '{name}': '{text}' is not a duration, write 500ms, 30s, 1h30m")
     return length
+
+
+def _named_place(name: str, option: str, said: str | None) -> str | None:
+    """A pool or a provider by its name; a rate may also be written out."""
+    written_out = option == "rate" and said is not None and parse_rate(said) is not None
+    if said is None or written_out or PLACE.fullmatch(said):
+        return said
+    wanted = "a name, or as 10/1s" if option == "rate" else "a name"
+    raise TypeError(f"tool '{name}': {option}='{said}' is not {wanted}")
 
 
 def _named(name: str, options: ToolOptions) -> Named:

@@ -7,7 +7,7 @@ asks before a call: so no task is made of it.
 from everstep.domain.plan import LimitsSpec, PlanSpec, StepSpec
 from everstep.domain.problem import Problem
 
-_STEP_KEYS = ("approve", "fallback", "resources", "pool", "breaker", "limits")
+_STEP_KEYS = ("approve", "fallback", "resources", "breaker", "limits")
 
 
 def ahead(plan: PlanSpec) -> tuple[Problem, ...]:

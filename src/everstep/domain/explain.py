@@ -16,6 +16,7 @@ from everstep.domain.states import TASK_MOVES, TERMINAL, Phase, StepStatus, Task
 from everstep.domain.task import StepState, TaskRow, TaskState
 
 TEXT_CHARS_MAX: Final = 200
+_WAITS: Final = {"time": "waits in", "slot": "waits for a slot of", "rate": "waits for its turn at"}
 NEXT_SHOWN: Final = 2
 
 Opened = Mapping[PauseId, Instant]
@@ -96,7 +97,7 @@ def explain_step(state: TaskState, step: StepState, opened: Opened | None = None
             return Standing(doing=f"{words} waits to be tried again", since=since, waiting_on=on)
         case Phase.WAITING_SLOT if step.wait is not None:
             on = WaitingOn(kind=step.wait.kind, detail=step.wait.detail, until=step.wait.until)
-            return Standing(doing=f"{words} waits in {step.wait.detail}", since=since, waiting_on=on)
+            return Standing(doing=f"{words} {_WAITS[step.wait.kind]} {step.wait.detail}", since=since, waiting_on=on)
         case Phase.WAITING_SLOT:
             on = WaitingOn(kind="slot", detail=_tool(spec_of(state, step.path)))
             return Standing(doing=f"{words} waits for a place", since=since, waiting_on=on)

@@ -87,7 +87,7 @@ def step_of(state: TaskState, path: StepPath) -> StepState:
             raise BrokenJournal(f"{state.id}: the plan has no step {path}")
         step = state.steps[StepPath(name)]
         step.items_open[index] = None
-        step.items_next = index + 1
+        step.items_next = max(step.items_next, index + 1)
     return found
 
 
@@ -236,6 +236,7 @@ def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Ins
 def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: Instant) -> None:
     step = step_of(state, path)
     step.phase = Phase.WAITING_SLOT
+    state.timers.pop(path, None)
     step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output)
     if body.until is not None:
         state.timers[path] = body.until
@@ -259,7 +260,7 @@ def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, 
     step.phase = Phase.EXECUTING
     step.attempts = call.attempt
     step.last_effect = call.effect
-    step.retry_at = None
+    step.retry_at = step.wait = None
     if state.timers:
         state.timers.pop(path, None)
     if state.awaiting:

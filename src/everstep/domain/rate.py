@@ -12,8 +12,6 @@ from everstep.domain.quantities import parse_duration
 from everstep.domain.record import record
 
 _TEXT: Final = re.compile(r"([0-9]{1,9})/(.+)")
-USUAL: Final = "5/1s"
-"""Of a provider that nobody gave a rate: never unlimited."""
 MICROS: Final = 1_000
 
 

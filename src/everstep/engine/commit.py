@@ -21,6 +21,7 @@ from everstep.domain.states import HELD
 from everstep.domain.task import Intent, Lease, StepCommit, TaskState, row_of
 from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.advance import advance
+from everstep.engine.gate import reserve
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.ports.store import Committed, Stale
@@ -64,6 +65,10 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         lap, drafts = _decide(held, ended, at, kit)
         if lap.needs:
             await fetch(held, lap.needs, kit)
+            continue
+        if lap.wishes:
+            await reserve(held.lease.task, lap.wishes, at, kit)
+            await reload(held, kit)
             continue
         if not drafts and not lap.proposals:
             return ()
@@ -113,7 +118,7 @@ def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepC
     state.seq = Seq(state.seq + 1)
     held = HeldTask(lease, state)
     lap, drafts = _decide(held, (), at, kit)
-    if lap.needs or _payloads(drafts, lap):
+    if lap.needs or lap.wishes or _payloads(drafts, lap):
         return None
     return held, _unit(held, drafts, lap)
 

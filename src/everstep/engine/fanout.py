@@ -47,7 +47,7 @@ def start_items(lap: Lap, wired: Wired, step: StepState) -> None:
     items = _items(lap, step)
     if items is None:
         return
-    for index in list(step.items_open):
+    for index in sorted(step.items_open):
         _go_on(lap, wired, lap.state.steps[item_path(step.path, index)], items)
     fatal = lap.state.plan.on_error(wired.spec) is OnError.FAIL
     while (

@@ -78,6 +78,8 @@ def rest(lap: Lap) -> None:
         return None
     if all(state.steps[wired.path].ended for wired in lap.graph.steps):
         return complete(lap) if finals_ended(lap) else None
+    if state.pauses and any(step.wait is not None for step in state.steps.values()):
+        return None  # another step waits for a slot, and is woken when there is one
     if state.pauses and not state.open and not state.timers:
         oldest = next(iter(state.pauses.values()))
         return lap.say(e.TaskPaused(pause=oldest.id, reason_type=oldest.type))

@@ -1,7 +1,7 @@
 """The one call. The only `except Exception`: whatever a tool raises becomes a value here."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -114,6 +114,9 @@ class CallContext:
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
+
+    def outlives(self) -> Callable[[], None]:
+        return self._kit.pools.outlives((self._intent.task, self._intent.step))
 
     def end(self) -> None:
         """The call should end: timed out, cancelled, or the engine stops."""

@@ -1,20 +1,23 @@
 """Kit: the ports one engine holds. Made by bootstrap, handed down, never global."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from everstep.domain.decide import Chance
 from everstep.domain.events import Actor
 from everstep.domain.graph import Graph, wire_plan
-from everstep.domain.ids import Digest, Millis, PauseId, TaskId, WorkerId
+from everstep.domain.ids import Digest, Instant, Millis, PauseId, StepPath, TaskId, WorkerId
 from everstep.domain.plan import Effect
 from everstep.domain.policy import USUAL_RETRY, RetryPolicy
+from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
 from everstep.engine.catalog import Catalog, Entry
 from everstep.engine.feed import Feed
+from everstep.engine.pools import Pools
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.codec import Codec
 from everstep.ports.entropy import Entropy
@@ -24,6 +27,8 @@ from everstep.ports.store import Store
 from everstep.ports.traffic import Halt, Traffic
 
 GRAPHS_MAX = 512
+USUAL_RATE = Rate(limit=5, period_ms=1000)
+"""Of a provider that nobody gave a rate: never unlimited."""
 
 
 @record
@@ -50,6 +55,10 @@ class Checked:
     input: Sealed
     effect: Effect
     entry: Entry
+    gated: bool = False
+    """Whether something stands before the call: a pool, a rate."""
+    rate: tuple[str, Rate] | None = None
+    """Its provider, and how often it may be called."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +88,11 @@ class Kit:
     """Calls whose arguments hold no binding: checked and sealed once per plan."""
     commanding: WeakValueDictionary[TaskId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Tasks that somebody is commanding just now."""
+    pools: Pools = field(default_factory=lambda: Pools({}))
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    """By provider, as the settings say."""
+    reserved: dict[tuple[TaskId, StepPath, int], Instant] = field(default_factory=dict)
+    """Places in rates that were reserved and not used yet, by attempt."""
     _graphs: dict[Digest, Graph] = field(default_factory=dict)
 
     def graph(self, state: TaskState) -> Graph:
@@ -90,6 +104,15 @@ class Kit:
                 self.constants.clear()
             found = self._graphs[state.plan_digest] = wire_plan(state.plan)
         return found
+
+    def rate_of(self, entry: Entry) -> tuple[str, Rate] | None:
+        """A tool names its provider, whose rate the settings give, or a rate of its own."""
+        said = entry.spec.rate
+        if said is None:
+            return None
+        own = parse_rate(said)
+        provider = entry.spec.name if own is not None else said
+        return provider, self.rates.get(provider) or own or USUAL_RATE
 
     def chance(self) -> Chance:
         """Draws for one decision."""

@@ -1,6 +1,7 @@
 """Lap: what one look at a state says. Events are applied as they are said, so a lap sees its own consequences."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from everstep.domain import events as e
 from everstep.domain.fold import apply
@@ -10,6 +11,9 @@ from everstep.domain.scope import StateScope
 from everstep.domain.task import Proposal, TaskState
 from everstep.domain.values import JsonValue
 from everstep.engine.kit import Kit
+
+if TYPE_CHECKING:
+    from everstep.engine.gate import Wish
 
 
 class Lap:
@@ -27,6 +31,7 @@ class Lap:
         "proposed",
         "scope",
         "state",
+        "wishes",
     )
 
     def __init__(self, state: TaskState, kit: Kit, at: Instant) -> None:
@@ -39,6 +44,8 @@ class Lap:
         self.proposals: list[Proposal] = []
         self.proposed: set[StepPath] = set()
         self.needs: set[Digest] = set()
+        self.wishes: list[Wish] = []
+        """Places in rates that must be reserved first."""
         self.begun = 0
         """Steps of the plan that begin with a proposal of this lap: they take a place already."""
         self.in_final = False

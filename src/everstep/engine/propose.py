@@ -14,6 +14,7 @@ from everstep.domain.plan import OnError
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Proposal, StepState
 from everstep.domain.values import JsonObject
+from everstep.engine.gate import admitted
 from everstep.engine.kit import Checked
 from everstep.engine.lap import Lap
 from everstep.ports.tool import Call
@@ -26,6 +27,8 @@ def callable_now(lap: Lap, step: StepState) -> bool:
     producer = lap.state.awaiting.get(step.path)
     if producer is not None and not lap.state.steps[producer].ended:
         return False
+    if step.wait is not None and step.wait.until is not None and step.wait.until > lap.at:
+        return False
     return step.retry_at is None or step.retry_at <= lap.at
 
 
@@ -36,7 +39,7 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
     constant = wired.arguments.constant and step.arguments is None
     ready_made = lap.kit.constants.get((lap.state.plan_digest, spec.id)) if constant else None
     if ready_made is not None:
-        return _propose(lap, step, ready_made)
+        return _propose(lap, wired, step, ready_made)
     match resolve(_still_open(wired, step), scope):
         case Unresolved() as gap:
             return unresolved(lap, step, gap, gap.argument)
@@ -52,10 +55,12 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
                 input=lap.kit.codec.seal(arguments, untrusted=untrusted),
                 effect=entry.effect_of(Call(tool=entry.spec.name, arguments=arguments), spec),
                 entry=entry,
+                gated=bool(spec.pool or entry.spec.pool or entry.spec.rate),
+                rate=lap.kit.rate_of(entry),
             )
             if constant:
                 lap.kit.constants[lap.state.plan_digest, spec.id] = checked
-            return _propose(lap, step, checked)
+            return _propose(lap, wired, step, checked)
 
 
 def _still_open(wired: Wired, step: StepState) -> Compiled:
@@ -66,7 +71,9 @@ def _still_open(wired: Wired, step: StepState) -> Compiled:
     return compile_value(left)
 
 
-def _propose(lap: Lap, step: StepState, checked: Checked) -> None:
+def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> None:
+    if checked.gated and not admitted(lap, wired, step, checked):
+        return
     lap.propose(
         Proposal(
             step=step.path,

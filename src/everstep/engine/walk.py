@@ -96,6 +96,8 @@ class Walk:
             intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
             self._start(intents)
+            if self._kit.pools.kept:
+                self._kit.pools.tidy(self._held.lease.task)
             done = not self._calls and not self._ended and not self.told
             if done or self._held.state.status not in HELD:
                 return
@@ -145,6 +147,8 @@ class Walk:
         for intent in intents:
             call = self._kit.loop.create_task(invoke(intent, self._surroundings(intent), self._kit))
             self._calls[intent.step] = call
+            if self._kit.pools.kept:
+                self._kit.pools.begun((intent.task, intent.step), call)
             call.add_done_callback(partial(self._on_end, intent.step))
 
     def _on_end(self, path: StepPath, call: asyncio.Task[Outcome]) -> None:

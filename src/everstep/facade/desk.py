@@ -51,6 +51,8 @@ class Desk:
         self._kit = runtime.kit
         self._workspace = workspace
         self._facts = {entry.spec.name: facts_of(entry) for entry in runtime.kit.catalog.entries()}
+        of_tools = {entry.spec.pool for entry in runtime.kit.catalog.entries() if entry.spec.pool is not None}
+        self._pools = runtime.kit.pools.names | of_tools
         self._sound: set[tuple[Digest, bool]] = set()
 
     # Plans and tools
@@ -76,7 +78,7 @@ class Desk:
 
     def check(self, plan: PlanSpec, *, trusted: bool = True) -> tuple[Problem, ...]:
         """Every problem of a plan with this engine's tools."""
-        return problems(plan, self._facts, self._kit.codec.validator, trusted=trusted)
+        return problems(plan, self._facts, self._kit.codec.validator, trusted=trusted, pools=self._pools)
 
     # Tasks
 
@@ -225,6 +227,11 @@ class Desk:
     def now(self) -> Instant:
         """The engine's clock."""
         return self._kit.clock.now()
+
+    @property
+    def pool_figures(self) -> Mapping[str, tuple[int, int, int]]:
+        """Of each pool in use: its size, slots taken, steps waiting."""
+        return self._kit.pools.figures()
 
     @property
     def halted(self) -> Halt | None:

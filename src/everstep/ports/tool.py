@@ -33,6 +33,10 @@ class ToolSpec:
     retries: int | None = None
     trusted_output: bool = False
     probeable: bool = False
+    pool: str | None = None
+    """So many calls at the same time, together with other tools of this pool."""
+    rate: str | None = None
+    """`10/1s`, or the name of a provider that the settings give a rate."""
 
 
 @record
@@ -110,6 +114,9 @@ class Ctx(Protocol):
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Volatile: shown, never stored."""
+
+    def outlives(self) -> Callable[[], None]:
+        """For adapters: the work goes on although nobody waits for it. Call what is returned when it has ended."""
 
 
 class ToolAdapter(Protocol):

@@ -5,11 +5,13 @@ A key is here when something uses it. How values are found is `files`' and the p
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from everstep.domain.errors import SettingsError
 from everstep.domain.ids import Millis
 from everstep.domain.quantities import format_duration, format_size, parse_duration, parse_size
+from everstep.domain.rate import parse_rate
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonObject, JsonValue
@@ -116,6 +118,11 @@ COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)
 DURATION: Final = Kind(
     noun="a duration such as 500ms, 30s, 1h30m", read=_duration, show=lambda length: format_duration(Millis(length))
 )
+RATE: Final = Kind(
+    noun="a rate such as 10/1s",
+    read=lambda value: value if isinstance(value, str) and parse_rate(value) is not None else None,
+)
+SCOPE: Final = _one_of("worker", "fleet")
 SIZE: Final = Kind(noun="a size such as 32KiB, 16MB", read=_size, show=format_size)
 
 _SECOND: Final = 1_000
@@ -190,6 +197,12 @@ KEYS: Final = (
     ),
     _key("retry.max_delay", DURATION, "30s", "between two retries, at most", within=(1, _DAY)),
 )
+_POOLS: Final = (1, 10_000)
+FAMILIES: Final = {
+    "pools": _key("pools.NAME", COUNT, 4, "calls of one pool at the same time, per worker", within=_POOLS),
+    "rates": _key("rates.NAME", RATE, "5/1s", "calls of one provider, for all workers together"),
+}
+"""Keys with a name of the operator's own in them."""
 BY_NAME: Final[Mapping[str, Key]] = {key.name: key for key in KEYS}
 _SHORT: Final[Mapping[str, str]] = {key.name.rpartition(".")[2]: key.name for key in KEYS if "." in key.name}
 """Who writes `heartbeat` means `engine.heartbeat`."""
@@ -200,10 +213,20 @@ _SHORT: Final[Mapping[str, str]] = {key.name.rpartition(".")[2]: key.name for ke
 
 def known(name: str, place: str) -> Key:
     """The key of that name; raises SettingsError."""
-    key = BY_NAME.get(name)
+    key = BY_NAME.get(name) or _of_family(name)
     if key is None:
         raise refused(place, did_you_mean(f"'{name}' is not a setting", suggest(name, BY_NAME, _SHORT)), name)
     return key
+
+
+def _of_family(name: str) -> Key | None:
+    """`pools.browser`, also spelled `pools.browser.size`; of the scopes only `worker` differs from nothing."""
+    family, _, rest = name.partition(".")
+    if family not in FAMILIES or not rest:
+        return None
+    if family == "pools" and rest.endswith(".scope"):
+        return replace(FAMILIES[family], name=name, kind=SCOPE)
+    return replace(FAMILIES[family], name=name)
 
 
 def checked(key: Key, value: JsonValue, place: str) -> Value:

@@ -1,7 +1,7 @@
 """Settings: everything that was said, as typed values. Made once, passed down; it never changes."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 from everstep.domain.ids import Millis
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
-from everstep.settings.keys import BY_NAME, KEYS, Value, checked, refused
+from everstep.settings.keys import BY_NAME, KEYS, Value, checked, known, refused
 
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
@@ -74,6 +74,10 @@ class Settings:
     engine: EngineSettings
     limits: LimitSettings
     retry: RetrySettings
+    pools: Mapping[str, int]
+    """Calls at the same time, by pool."""
+    rates: Mapping[str, str]
+    """`10/1s`, by provider."""
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
     said: Mapping[str, Said]
@@ -92,7 +96,7 @@ class Settings:
         """Every key with its value as it would be written, and its source."""
         return {
             key.name: {"value": key.written(self.said[key.name].value), "source": self.source_of(key.name)}
-            for key in KEYS
+            for key in (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
         }
 
     @property
@@ -147,9 +151,16 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
             artifact_bytes=merged.number("limits.artifact"),
         ),
         retry=_retry(merged),
+        pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
+        rates={name: value for name, value in _family(said, "rates") if isinstance(value, str)},
         runtime=runtime,
         said=said,
     )
+
+
+def _family(said: Mapping[str, Said], name: str) -> Iterator[tuple[str, Value]]:
+    """What was said under `name.`"""
+    return ((key.removeprefix(f"{name}."), one.value) for key, one in said.items() if key.startswith(f"{name}."))
 
 
 def _store_path(merged: "_Merged") -> Path:

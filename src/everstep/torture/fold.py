@@ -346,6 +346,7 @@ def _step_started(state: State, event: Event) -> None:
 
 def _step_waiting(state: State, event: Event) -> None:
     step = _step(state, event)
+    _move_step(state, event, step, "running")
     if step.open is not None:
         step.open.waiting = True
 

@@ -78,7 +78,7 @@ async def test_at_once_ends_calls_by_the_effect_rule(
     await task.refresh()
     assert [pause.type for pause in task.pauses] == (["uncertainOutcome"] if asks else [])
     killed = [event async for event in task.events(follow=False) if event.type == "attempt.killed"]
-    assert [event.data["error"]["code"] for event in killed] == ["halted"]
+    assert [event.data["error"]["code"] for event in killed] == ["halted"]  # type: ignore[index,call-overload]
     tools.release.set()
     await engine.clock.advance("1m")
     assert tools.calls == {"a": 1}

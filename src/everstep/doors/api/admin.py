@@ -1,5 +1,7 @@
 """Health: whether the engine lives, takes work, and on what it works. Answers while nothing else does."""
 
+from collections.abc import Mapping
+
 from everstep.domain.commands import GRACEFUL
 from everstep.domain.errors import StoreError, Validation
 from everstep.domain.queue import live_tasks_max
@@ -59,10 +61,15 @@ async def _health(back: Backing) -> JsonObject:
             "tasks": back.settings.engine.tasks,
             "live_tasks": live_tasks_max(back.settings.owner, back.settings.limits.live_tasks),
         },
-        "pools": None,
+        "pools": pools_json(back.desk.pool_figures),
         "rates": None,
         "streams": None,
     }
+
+
+def pools_json(figures: Mapping[str, tuple[int, int, int]]) -> JsonObject:
+    """How full each pool in use is."""
+    return {name: {"size": size, "taken": taken, "waiting": waits} for name, (size, taken, waits) in figures.items()}
 
 
 async def _store(back: Backing) -> tuple[JsonObject | None, str | None]:

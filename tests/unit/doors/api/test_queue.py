@@ -47,7 +47,8 @@ async def test_title_labels_and_priority_can_be_changed_and_no_change_is_no_even
     assert event["data"] == {"changes": wanted}
     listed = await window.good("GET", "/v1/tasks?label=team:blue&tool=test.hold")
     assert [item["title"] for item in listed["items"]] == ["Another"]
-    for wrong in ({"priority": 4}, {"priority": "high"}, {"title": " "}, {"labels": {"a": 1}}):
+    wrongs: list[JsonValue] = [{"priority": 4}, {"priority": "high"}, {"title": " "}, {"labels": {"a": 1}}]
+    for wrong in wrongs:
         assert codes(await window.refused("PATCH", path, wrong)) == (400, "bad_request")
     for query in ("label=x", "reason=whim"):
         assert codes(await window.refused("GET", f"/v1/tasks?{query}")) == (400, "bad_request")
@@ -85,7 +86,8 @@ async def test_everything_can_be_halted_and_health_says_who_did_it(window: Windo
     assert await window.good("PUT", "/v1/halt", {"on": False}) == {"halt": None}
     await window.engine.clock.advance("1s")
     assert (await window.good("GET", path))["status"] == "completed"
-    for wrong in ({}, {"on": "yes"}, {"on": True, "mode": "x"}):
+    wrongs: list[JsonValue] = [{}, {"on": "yes"}, {"on": True, "mode": "x"}]
+    for wrong in wrongs:
         assert codes(await window.refused("PUT", "/v1/halt", wrong)) == (400, "bad_request")
 
 
