@@ -164,8 +164,11 @@ class Engine:
         title: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 1,
+        limits: JsonObject | None = None,
     ) -> "Task":
-        started = self._engine.start(plan, inputs, key=key, title=title, labels=labels, priority=priority)
+        started = self._engine.start(
+            plan, inputs, key=key, title=title, labels=labels, priority=priority, limits=limits
+        )
         return Task(self._wait(started), self._open())
 
     def run(
@@ -305,6 +308,9 @@ class Pause:
 
     def answer(self, value: JsonValue, *, note: str | None = None) -> None:
         self._thread.wait(self._pause.answer(value, note=note))
+
+    def raise_limit(self, max: float, *, note: str | None = None) -> None:
+        self._thread.wait(self._pause.raise_limit(max, note=note))
 
     def resume(self, *, note: str | None = None) -> None:
         self._thread.wait(self._pause.resume(note=note))

@@ -175,6 +175,7 @@ def limits_of(settings: Settings) -> Limits:
         step_timeout_ms=Millis(engine.step_timeout_ms),
         items_max=settings.limits.items,
         live_tasks=settings.limits.live_tasks,
+        of_task=settings.limits.of_task,
         retry=RetryPolicy(
             times=retry.times,
             delay_ms=Millis(retry.delay_ms),

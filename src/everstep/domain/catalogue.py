@@ -81,6 +81,11 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "rate_limited": _row(Category.RESOURCE, _NONE, "our own rate limit is used up", "try later, or raise the limit"),
     "quota_exhausted": _row(Category.RESOURCE, _NONE, "the quota is used up", "wait until it is renewed, or raise it"),
     "limit_memory": _row(Category.RESOURCE, _UNKNOWN, "the memory ran out", "ask for less, or raise the limit"),
+    "limit_calls": _row(Category.RESOURCE, _NONE, "the task's calls are used up", "raise the limit, or cancel"),
+    "limit_cost": _row(Category.RESOURCE, _NONE, "what it may cost is used up", "raise the limit, or cancel"),
+    "limit_wall_time": _row(Category.RESOURCE, _NONE, "the task's time is used up", "raise the limit, or cancel"),
+    "limit_output": _row(Category.RESOURCE, _MADE, "the output is too large", "ask for less, or raise the limit"),
+    "deadline": _row(Category.RESOURCE, _NONE, "the task's deadline has passed", "start it with a later deadline"),
     "timeout": _row(
         Category.TRANSIENT, _UNKNOWN, "no answer came in time", "give the step a longer `timeout`, or retry it"
     ),

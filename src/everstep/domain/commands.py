@@ -100,12 +100,18 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
             )
         return ()
     lifted = e.Draft(body=e.PauseAnswered(pause=asked.id, answer="resume", note=note))
-    others = [pause for pause in state.pauses.values() if pause is not asked]
-    blocked = any(pause.type in OF_THE_TASK for pause in others)
-    if state.status is not TaskStatus.PAUSED or blocked:
-        return (lifted,)
-    # Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
-    return (lifted, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))
+    return (lifted, *_go_on(state, asked, note))
+
+
+def _go_on(state: TaskState, lifted: Pause, note: str | None) -> Drafts:
+    """Back into the queue, once a pause of the whole task is lifted, unless another one keeps it.
+
+    Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
+    """
+    kept = any(pause.type in OF_THE_TASK for pause in state.pauses.values() if pause is not lifted)
+    if state.status is not TaskStatus.PAUSED or kept:
+        return ()
+    return (e.Draft(body=e.TaskResumed(pause=lifted.id, to=TaskStatus.QUEUED, note=note)),)
 
 
 def update_task(state: TaskState, wanted: e.TaskUpdated) -> Drafts:
@@ -185,6 +191,8 @@ def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
         value=given.value,
     )
     answered = e.Draft(body=body, step=pause.step)
+    if given.answer == "raise_limit":
+        return (answered, *_go_on(state, pause, given.note))
     if given.answer == "cancel":
         rest = [draft for draft in cancel_task(state, given.note) if not _withdraws(draft, pause.id)]
         return (answered, *rest)

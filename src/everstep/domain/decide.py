@@ -82,6 +82,7 @@ def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: In
         tool_used=attempt.tool,
         duration_s=(at - (step.started_at or at)) / 1000,
         wall_s=outcome.wall_s,
+        usage=outcome.usage,
     )
     return e.Draft(step=step.path, body=body)
 
@@ -97,7 +98,12 @@ def _asked(state: TaskState, ended: Ended, attempt: OpenAttempt, asked: Asked) -
     reason = InputRequired(blocked_step=ended.path, question=asked.question, schema=asked.schema)
     error = e.ErrorRecord(id=ended.chance.error_id, failure=failure, attempt=attempt.number)
     closed = e.AttemptAbandoned(
-        attempt=attempt.number, error=error, effect_state=EffectState.NONE, called=True, duration_s=0.0
+        attempt=attempt.number,
+        error=error,
+        effect_state=EffectState.NONE,
+        called=True,
+        duration_s=0.0,
+        usage=asked.usage,
     )
     opened = _pause(state, ended, reason, title=asked.question, why="the step asks before it goes on")
     return (e.Draft(step=ended.path, body=closed), opened)
@@ -121,6 +127,7 @@ def _failed(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tup
         effect_state=outcome.failure.effect_state,
         called=outcome.called,
         duration_s=(at - step.attempt.started_at) / 1000,
+        usage=outcome.usage,
     )
     first = (e.Draft(step=ended.path, body=closed), *_probed(ended.path, step, outcome.probe))
     if not outcome.called or state.status is TaskStatus.CANCELLING:

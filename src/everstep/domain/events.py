@@ -9,10 +9,12 @@ from typing import ClassVar, TypeAlias
 
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.plan import Effect, PlanSpec
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 
@@ -90,6 +92,8 @@ class TaskCreated:
     priority: int
     workspace: str
     pause_after: str | None = None
+    limits: TaskLimits | None = None
+    deadline: Instant | None = None
 
 
 @record
@@ -191,6 +195,14 @@ class TaskUpdated:
 
 
 @record
+class TaskLimitNear:
+    TYPE: ClassVar = "task.limit_near"
+    limit: str
+    used: float
+    max: float
+
+
+@record
 class StepStarted:
     TYPE: ClassVar = "step.started"
     title: str
@@ -229,6 +241,7 @@ class AttemptEnded:
     effect_state: EffectState
     called: bool
     duration_s: float
+    usage: Usage | None = None
 
 
 @record
@@ -277,6 +290,7 @@ class StepCompleted:
     tool_used: str | None
     duration_s: float
     wall_s: float = 0.0
+    usage: Usage | None = None
 
 
 @record
@@ -339,6 +353,7 @@ Body: TypeAlias = (
     | TaskCompleted
     | TaskFailed
     | TaskUpdated
+    | TaskLimitNear
     | StepStarted
     | StepWaiting
     | AttemptStarted

@@ -10,7 +10,15 @@ from typing import Any, Final
 from everstep.domain import events as e
 from everstep.domain.again import run_producer
 from everstep.domain.ids import Epoch, Instant, StepPath, WorkerId, split_path
-from everstep.domain.pauses import FOR_PRODUCER, OF_THE_TASK, InputRequired, UnresolvedDependency
+from everstep.domain.limits import budget_of
+from everstep.domain.pauses import (
+    FOR_PRODUCER,
+    OF_THE_TASK,
+    InputRequired,
+    LimitReached,
+    PauseType,
+    UnresolvedDependency,
+)
 from everstep.domain.plan import OnError
 from everstep.domain.states import (
     ATTEMPT_MOVES,
@@ -61,6 +69,7 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
         created_at=event.at,
         created_by=event.actor,
         updated_at=event.at,
+        budget=budget_of(body.limits, body.deadline),
     )
     for spec in (*body.plan.steps, *body.plan.finally_steps):
         state.specs[spec.id] = spec
@@ -117,6 +126,7 @@ def _begin_step(state: TaskState, step: StepState, at: Instant) -> None:
 def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
     _move_task(state, to)
     state.ended_at = at
+    state.budget.rest(at)
     state.worker = None
     state.pauses.clear()
     state.timers.clear()
@@ -161,6 +171,7 @@ def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None,
     state.epoch = body.epoch
     state.worker = body.worker
     state.claimed_at = at
+    state.budget.begin(at)
     if state.started_at is None:
         state.started_at = at
 
@@ -176,16 +187,19 @@ def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, 
     state.worker = None
     state.pausing = None
     state.still_since = at
+    state.budget.rest(at)
 
 
 def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, at: Instant) -> None:
     _move_task(state, body.to)
     if state.still_since is not None:
         state.still_ms += at - state.still_since
+        state.budget.postponed(at - state.still_since)
         state.still_since = None
 
 
-def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, _at: Instant) -> None:
+def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, at: Instant) -> None:
+    state.budget.rest(at)
     if state.status is not TaskStatus.CANCELLING:
         _move_task(state, TaskStatus.STALLED)
     state.epoch = Epoch(body.epoch)
@@ -225,6 +239,10 @@ def _task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None,
     state.priority = body.priority if body.priority is not None else state.priority
 
 
+def _limit_near(state: TaskState, body: e.TaskLimitNear, _step: StepPath | None, _at: Instant) -> None:
+    state.budget.announced(body.limit)
+
+
 def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     _move_step(state, step, StepStatus.RUNNING)
@@ -260,6 +278,8 @@ def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, 
     step.phase = Phase.EXECUTING
     step.attempts = call.attempt
     step.last_effect = call.effect
+    if not state.plan.finally_steps or not _is_final(state, path):
+        state.budget.called()
     step.retry_at = step.wait = None
     if state.timers:
         state.timers.pop(path, None)
@@ -280,6 +300,11 @@ def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, 
     )
 
 
+def _is_final(state: TaskState, path: StepPath) -> bool:
+    """`finally` steps are outside the task's calls."""
+    return any(path == last.id for last in state.plan.finally_steps)
+
+
 def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     if step.attempt is None or step.attempt.number != body.attempt:
@@ -287,6 +312,8 @@ def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: I
     to = _ENDS[type(body)]
     assert to in ATTEMPT_MOVES[AttemptStatus.STARTED]
     state.work_ms += at - step.attempt.started_at
+    if body.usage is not None:
+        state.budget.paid(body.usage, 0)
     step.attempt = None
     step.wait = None
     state.timers.pop(path, None)
@@ -313,6 +340,7 @@ def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at:
     if step.status is StepStatus.PENDING:
         _move_step(state, step, StepStatus.RUNNING)
     _end_step(state, step, StepStatus.COMPLETED, at)
+    state.budget.paid(body.usage, body.output.size_bytes)
     step.output = body.output
     step.via = body.via
     step.tool_used = body.tool_used
@@ -329,8 +357,7 @@ def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Insta
     state.recoveries = 0
     name, index = split_path(path)
     spec = state.specs[name]
-    final = any(spec.id == last.id for last in state.plan.finally_steps)
-    if index is None and not final and state.plan.on_error(spec) is not OnError.CONTINUE:
+    if index is None and not _is_final(state, path) and state.plan.on_error(spec) is not OnError.CONTINUE:
         state.failing = body.error
 
 
@@ -343,7 +370,7 @@ def _step_skipped(state: TaskState, body: e.StepSkipped, path: StepPath, at: Ins
 
 def _pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, _at: Instant) -> None:
     state.pauses[body.pause.id] = body.pause
-    if body.pause.type in OF_THE_TASK:
+    if body.pause.type is PauseType.USER_REQUESTED:
         state.pause_after = None
     if path is not None:
         step = step_of(state, path)
@@ -364,6 +391,8 @@ def _pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | No
     pause = state.pauses.pop(body.pause)
     if state.status is TaskStatus.PAUSING and pause.type in OF_THE_TASK:
         state.lifted = pause
+    if isinstance(pause.reason, LimitReached) and isinstance(body.value, int | float):
+        state.budget.raised(pause.reason.limit, body.value)
     needs = pause.reason if isinstance(pause.reason, UnresolvedDependency) else None
     if path is None or (needs is None and body.answer not in _AGAIN):
         return
@@ -406,6 +435,7 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.TaskCompleted: _task_completed,
     e.TaskFailed: _task_failed,
     e.TaskUpdated: _task_updated,
+    e.TaskLimitNear: _limit_near,
     e.StepStarted: _step_started,
     e.StepWaiting: _step_waiting,
     e.AttemptStarted: _attempt_started,

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from everstep.domain.failure import Failure
 from everstep.domain.ids import Instant
 from everstep.domain.record import record
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonValue, Sealed
 
 
@@ -23,6 +24,7 @@ class Succeeded:
     output: Sealed
     summary: str | None = None
     wall_s: float = 0.0
+    usage: Usage | None = None
 
 
 @record
@@ -34,6 +36,7 @@ class Failed:
     called: bool = True
     probe: Probe | None = None
     wall_s: float = 0.0
+    usage: Usage | None = None
 
 
 @record
@@ -42,6 +45,7 @@ class Asked:
 
     question: str
     schema: JsonValue = None
+    usage: Usage | None = None
 
 
 @record

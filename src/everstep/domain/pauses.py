@@ -20,6 +20,7 @@ class PauseType(StrEnum):
     UNRESOLVED_DEPENDENCY = "unresolvedDependency"
     INPUT_REQUIRED = "inputRequired"
     UNCERTAIN_OUTCOME = "uncertainOutcome"
+    LIMIT_REACHED = "limitReached"
     USER_REQUESTED = "userRequested"
 
 
@@ -89,6 +90,15 @@ class UncertainOutcome:
 
 
 @record
+class LimitReached:
+    """The task has used up what it was given; times in seconds, sizes in bytes."""
+
+    limit: str
+    used: float
+    max: float
+
+
+@record
 class UserRequested:
     """Someone asked for the pause."""
 
@@ -103,6 +113,7 @@ Reason: TypeAlias = (
     | UnresolvedDependency
     | InputRequired
     | UncertainOutcome
+    | LimitReached
     | UserRequested
 )
 
@@ -113,6 +124,7 @@ TYPE_OF: Final[dict[type, PauseType]] = {
     UnresolvedDependency: PauseType.UNRESOLVED_DEPENDENCY,
     InputRequired: PauseType.INPUT_REQUIRED,
     UncertainOutcome: PauseType.UNCERTAIN_OUTCOME,
+    LimitReached: PauseType.LIMIT_REACHED,
     UserRequested: PauseType.USER_REQUESTED,
 }
 
@@ -123,11 +135,12 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
     PauseType.UNRESOLVED_DEPENDENCY: ("run_producer", "supply_output", "skip", "cancel"),
     PauseType.INPUT_REQUIRED: ("answer", "skip", "cancel"),
     PauseType.UNCERTAIN_OUTCOME: ("happened", "not_happened", "fail", "skip"),
+    PauseType.LIMIT_REACHED: ("raise_limit", "cancel"),
     PauseType.USER_REQUESTED: ("resume", "cancel"),
 }
 """What may be answered to each, in the order in which it is offered."""
 
-OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED})
+OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED, PauseType.LIMIT_REACHED})
 """Pauses of the whole task: while one is open an answer to another starts nothing."""
 
 

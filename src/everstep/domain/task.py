@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, SkipReason, TaskPausing
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.limits import Budget
 from everstep.domain.pauses import OF_THE_TASK, Pause
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
 from everstep.domain.record import record
@@ -148,6 +149,7 @@ class TaskState:
     ended_first: int = 0
     """How many steps at the beginning of the plan have ended: nobody needs to look at them again."""
     work_ms: int = 0
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def terminal(self) -> bool:
@@ -207,10 +209,11 @@ def unfinished(state: TaskState) -> tuple[StepPath, ...]:
 
 
 def due_at(state: TaskState, starting: Collection[StepPath] = ()) -> Instant | None:
-    """When the next retry or wait is due."""
+    """When the next retry or wait is due, or the task itself."""
     if not state.timers:
-        return None
-    return min((at for path, at in state.timers.items() if path not in starting), default=None)
+        return state.budget.deadline
+    timers = [at for path, at in state.timers.items() if path not in starting]
+    return min((*timers, state.budget.deadline) if state.budget.deadline is not None else timers, default=None)
 
 
 @record

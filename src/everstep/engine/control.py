@@ -20,7 +20,7 @@ from everstep.domain.errors import Conflict, NotFound, Unavailable, Validation
 from everstep.domain.events import TaskUpdated, Who
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId, split_path
-from everstep.domain.pauses import InputRequired, Pause, UnresolvedDependency
+from everstep.domain.pauses import InputRequired, LimitReached, Pause, UnresolvedDependency
 from everstep.domain.task import Command, TaskState, row_of
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.kit import Kit
@@ -130,12 +130,23 @@ def _checked(state: TaskState, pause: Pause, reply: Reply, kit: Kit) -> Answer:
         assert pause.step is not None
         _fits(_output_schema(state, pause, kit), reply.output, kit)
         output = kit.codec.seal(reply.output, untrusted=True)
+    if reply.answer == "raise_limit" and isinstance(pause.reason, LimitReached):
+        _more_than_used(pause.reason, reply.value)
     if reply.answer == "answer" and isinstance(pause.reason, InputRequired):
         schema = pause.reason.schema
         _fits(schema if isinstance(schema, dict) else None, reply.value, kit)
     return Answer(
         answer=reply.answer, note=reply.note, arguments=reply.arguments, output=output, value=reply.value, at=reply.at
     )
+
+
+def _more_than_used(reached: LimitReached, most: JsonValue) -> None:
+    if isinstance(most, bool) or not isinstance(most, int | float) or most <= reached.used:
+        raise Validation(
+            f"'max' must be a number above the {reached.used:g} that are used",
+            code="answer_invalid",
+            what_to_do="allow more, or answer `cancel`",
+        )
 
 
 def _output_schema(state: TaskState, pause: Pause, kit: Kit) -> JsonObject | None:

@@ -129,15 +129,16 @@ def complete(lap: Lap) -> None:
     lap.say(body)
 
 
-def fail(lap: Lap) -> None:
-    """A critical step failed: the rest is skipped once nothing is in flight and `finally` is done."""
+def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:
+    """A critical step failed, or `why`: the rest is skipped once nothing is in flight and `finally` is done."""
     state = lap.state
     if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
         return
-    assert state.failing is not None
+    error = state.failing or why
+    assert error is not None
     _withdraw_pauses(lap, "the task failed")
     body = e.TaskFailed(
-        error=state.failing,
+        error=error,
         skipped=unfinished(lap.state),
         duration_s=_duration_s(lap),
         work_s=state.work_ms / 1000,

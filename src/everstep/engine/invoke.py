@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -9,15 +10,16 @@ from typing import TypeVar
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath, TaskId
 from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Succeeded, Waits
-from everstep.domain.plan import Effect
+from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent
+from everstep.domain.usage import Meter, Usage
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
 from everstep.engine.kit import Kit
 from everstep.ports.sink import Sink
-from everstep.ports.tool import Call, Deferred, Log, NeedsInput
+from everstep.ports.tool import Call, Deferred, Log, NeedsInput, ResourceExceeded
 
 T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
@@ -31,6 +33,8 @@ class Surroundings:
     workspace: str
     answer: JsonValue
     timeout_ms: Millis
+    limits: LimitsSpec | None = None
+    """Bounds of this attempt."""
 
 
 class CallLog:
@@ -54,13 +58,14 @@ class CallLog:
 class CallContext:
     """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
 
-    __slots__ = ("_around", "_ending", "_intent", "_kit")
+    __slots__ = ("_around", "_ending", "_intent", "_kit", "_meter")
 
     def __init__(self, intent: Intent, around: Surroundings, kit: Kit) -> None:
         self._intent = intent
         self._around = around
         self._kit = kit
         self._ending: asyncio.Event | None = None
+        self._meter: Meter | None = None
 
     @property
     def task_id(self) -> TaskId:
@@ -115,6 +120,24 @@ class CallContext:
     def progress(self, fraction: float, text: str | None = None) -> None:
         self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
 
+    def usage(
+        self,
+        cost: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        **counts: float | None,
+    ) -> None:
+        self._meter = self._meter or Meter()
+        self._meter.add(cost, tokens_in, tokens_out, counts)
+        limits = self._around.limits
+        if limits is not None and limits.cost is not None and self._meter.cost > limits.cost:
+            what = f"the call has cost {self._meter.cost:g}, and may cost {limits.cost:g}"
+            raise ResourceExceeded(what, limit="cost", used=self._meter.cost, max=limits.cost)
+
+    def used(self) -> Usage | None:
+        """What was reported; None if nothing was."""
+        return None if self._meter is None else self._meter.read()
+
     def outlives(self) -> Callable[[], None]:
         return self._kit.pools.outlives((self._intent.task, self._intent.step))
 
@@ -140,11 +163,15 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
         raise
     kit.fault("call.execute.after")
     if not isinstance(result, Raised):
-        return _result(entry, result, kit, kit.clock.monotonic() - began)
+        outcome = _result(entry, result, kit, kit.clock.monotonic() - began)
+        if around.limits is not None:
+            outcome = _bounded(outcome, around.limits)
+        used = ctx.used()
+        return outcome if used is None or isinstance(outcome, Waits) else replace(outcome, usage=used)
     ctx.end()
     error = result.error
     if isinstance(error, NeedsInput):
-        return Asked(question=str(error), schema=error.schema)
+        return Asked(question=str(error), schema=error.schema, usage=ctx.used())
     timed_out = isinstance(error, TimeIsUp)
     if timed_out:
         failure = _timeout(intent, around)
@@ -157,6 +184,7 @@ async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:
         ended="timed_out" if timed_out else "failed",
         probe=await look(call, failure.effect_state, kit),
         wall_s=kit.clock.monotonic() - began,
+        usage=ctx.used(),
     )
 
 
@@ -208,7 +236,23 @@ async def _outcome_of(seconds: float, work: Coroutine[object, object, T], kit: K
         timer.cancel()
 
 
-def _result(entry: Entry, result: JsonValue | Deferred, kit: Kit, wall_s: float) -> Outcome:
+def _bounded(outcome: Succeeded | Failed | Waits, limits: LimitsSpec) -> Succeeded | Failed | Waits:
+    """An output over the attempt's limit is not kept; the call was made all the same."""
+    if isinstance(outcome, Failed) or limits.output_bytes is None or outcome.output.size_bytes <= limits.output_bytes:
+        return outcome
+    used, most = outcome.output.size_bytes, limits.output_bytes
+    failure = Failure(
+        code="limit_output",
+        category=Category.RESOURCE,
+        message=f"the output has {used} bytes, {used - most} more than the {most} that are allowed",
+        what_to_do="ask for less, or raise `limits.output` of the step",
+        effect_state=EffectState.MADE,
+        details={"limit": "output", "used": used, "max": most},
+    )
+    return Failed(failure=failure)
+
+
+def _result(entry: Entry, result: JsonValue | Deferred, kit: Kit, wall_s: float) -> Succeeded | Failed | Waits:
     """Strict JSON that fits the tool's own schema, or the tool has a bug."""
     untrusted = not entry.spec.trusted_output
     value = result.output if isinstance(result, Deferred) else result

@@ -9,6 +9,7 @@ from everstep.domain.decide import Chance
 from everstep.domain.events import Actor
 from everstep.domain.graph import Graph, wire_plan
 from everstep.domain.ids import Digest, Instant, Millis, PauseId, StepPath, TaskId, WorkerId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import Effect
 from everstep.domain.policy import USUAL_RETRY, RetryPolicy
 from everstep.domain.rate import Rate, parse_rate
@@ -46,6 +47,8 @@ class Limits:
     live_tasks: int | None = None
     """Of one owner, if the settings say; else by who it is."""
     retry: RetryPolicy = USUAL_RETRY
+    of_task: TaskLimits = TaskLimits(calls=20_000, cost=10, wall_time_ms=86_400_000, output_bytes=64 * 1024 * 1024)
+    """What a task may use, unless its plan or whoever starts it says less."""
 
 
 @record

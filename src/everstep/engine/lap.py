@@ -24,12 +24,14 @@ class Lap:
         "begun",
         "drafts",
         "graph",
+        "held_back",
         "in_final",
         "kit",
         "needs",
         "proposals",
         "proposed",
         "scope",
+        "spent",
         "state",
         "wishes",
     )
@@ -46,6 +48,11 @@ class Lap:
         self.needs: set[Digest] = set()
         self.wishes: list[Wish] = []
         """Places in rates that must be reserved first."""
+        budget = state.budget
+        self.spent = (budget.alarm or at >= budget.look_at) and budget.spent(at) is not None
+        """Whether the task has used up what it was given: then no call begins, but in `finally`."""
+        self.held_back = False
+        """Whether a call did not begin because of that."""
         self.begun = 0
         """Steps of the plan that begin with a proposal of this lap: they take a place already."""
         self.in_final = False

@@ -74,6 +74,10 @@ def _still_open(wired: Wired, step: StepState) -> Compiled:
 def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> None:
     if checked.gated and not admitted(lap, wired, step, checked):
         return
+    budget = lap.state.budget
+    if (lap.spent or budget.calls + len(lap.proposals) >= budget.calls_max) and not lap.in_final:
+        lap.held_back = True
+        return
     lap.propose(
         Proposal(
             step=step.path,

@@ -8,7 +8,8 @@ from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.events import Actor, Draft, Recorded, TaskCreated
 from everstep.domain.fold import fold
-from everstep.domain.ids import KEY, Digest, Seq, TaskId
+from everstep.domain.ids import KEY, Digest, Instant, Seq, TaskId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import PlanSpec
 from everstep.domain.queue import live_tasks_max
 from everstep.domain.record import record
@@ -36,6 +37,8 @@ class Request:
     labels: Mapping[str, str] | None = None
     priority: int = 1
     pause_after: str | None = None
+    limits: TaskLimits | None = None
+    deadline: Instant | None = None
 
 
 @record
@@ -148,6 +151,8 @@ def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
         priority=request.priority,
         workspace=request.workspace,
         pause_after=request.pause_after,
+        limits=request.limits,
+        deadline=request.deadline,
     )
     new = NewTask(
         id=task,

@@ -17,6 +17,7 @@ from everstep.domain.decide import Ended, is_final, spec_of
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome
+from everstep.domain.plan import attempt_limits
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
@@ -89,7 +90,17 @@ class Walk:
         self._wake()
 
     async def walk(self) -> None:
-        """Carry the task until it ends, pauses or only waits."""
+        """Carry the task until it ends, pauses or only waits; a deadline is looked at when it comes."""
+        deadline = self._held.state.budget.deadline
+        if deadline is None:
+            return await self._walk()
+        timer = self._kit.clock.call_later(max(0, deadline - self._kit.clock.now()) / 1000, self.tell)
+        try:
+            return await self._walk()
+        finally:
+            timer.cancel()
+
+    async def _walk(self) -> None:
         intents = self._first
         if intents is None:
             ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
@@ -206,4 +217,5 @@ class Walk:
             workspace=state.workspace,
             answer=state.steps[intent.step].answer,
             timeout_ms=Millis(timeout),
+            limits=attempt_limits(state.plan, spec),
         )

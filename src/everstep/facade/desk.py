@@ -1,13 +1,16 @@
 """Desk: every operation once, with who asks. Doors translate into these calls and back; there is no second way in."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
+from everstep.domain.check_limits import above_policy, limits_said
 from everstep.domain.commands import GRACEFUL, PauseWish, Reply
 from everstep.domain.errors import NotFound, PlanError, Validation
 from everstep.domain.events import TaskUpdated, Who
 from everstep.domain.ids import Digest, Instant, PauseId, Seq, TaskId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem, worst
 from everstep.domain.queue import PRIORITY_MAX
@@ -41,6 +44,9 @@ class Wish:
     labels: Mapping[str, str] | None = None
     priority: int = 1
     pause_after: str | None = None
+    limits: TaskLimits | None = None
+    """Lower than the plan's and the settings', or not said."""
+    deadline: Instant | None = None
 
 
 class Desk:
@@ -100,6 +106,8 @@ class Desk:
                 labels=wish.labels,
                 priority=wish.priority,
                 pause_after=wish.pause_after,
+                limits=self._limits(wish),
+                deadline=wish.deadline,
             ),
             self._kit,
             self._runtime.loop,
@@ -110,11 +118,24 @@ class Desk:
             self._runtime.loop.take(done.queued)
         return done.snapshot or await control.load(done.task, who, self._kit)
 
+    def _limits(self, wish: Wish) -> TaskLimits:
+        """What the task may use: the lowest of what the settings, its plan and its starter say."""
+        said = limits_said(wish.plan)
+        most = self._kit.limits.of_task.lowered(said)
+        if wish.limits is None:
+            return most
+        for name, wanted, allowed in wish.limits.above(most):
+            raise Validation(f"limits can only be lowered: {name} {wanted:g} is above {allowed:g}")
+        return most.lowered(replace(wish.limits, on_reached=said.on_reached))
+
     def _accept(self, wish: Wish) -> None:
         if (wish.digest, wish.trusted) not in self._sound:
             found = self.check(wish.plan, trusted=wish.trusted)
             if worst(found):
                 raise PlanError(f"the plan '{wish.plan.name}' has problems", found)
+            above = above_policy(wish.plan, self._kit.limits.of_task)
+            if above:
+                raise PlanError(f"{above[0].path}: {above[0].message}", above)
             if unheard := ahead(wish.plan):
                 first = unheard[0]
                 raise PlanError(f"{first.path}: {first.message}", unheard, what_to_do=first.hint)

@@ -20,6 +20,7 @@ from everstep.facade.task import Task
 from everstep.facade.views import Event, Pause, Result
 from everstep.ports.store import PauseFilter, TaskFilter
 from everstep.settings import Settings, load_settings
+from everstep.wire.limits import read_limits
 
 
 class Engine:
@@ -112,6 +113,7 @@ class Engine:
         title: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 1,
+        limits: JsonObject | None = None,
     ) -> Task:
         """Always a new task, durable on return; the same key, plan and inputs give the same task."""
         loaded = as_plan(plan)
@@ -125,6 +127,7 @@ class Engine:
             title=title,
             labels=labels,
             priority=priority,
+            limits=None if limits is None else read_limits(limits),
         )
         return self._task(await self.desk.submit(wish, self._who))
 

@@ -103,6 +103,10 @@ class Pause:
         """Answer the question."""
         await self._say(Reply(answer="answer", value=value, note=note))
 
+    async def raise_limit(self, max: float, *, note: str | None = None) -> None:
+        """Allow more; times in seconds, sizes in bytes."""
+        await self._say(Reply(answer="raise_limit", value=max, note=note))
+
     async def resume(self, *, note: str | None = None) -> None:
         """Go on."""
         await self._say(Reply(answer="resume", note=note))

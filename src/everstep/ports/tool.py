@@ -115,6 +115,15 @@ class Ctx(Protocol):
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Volatile: shown, never stored."""
 
+    def usage(
+        self,
+        cost: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        **counts: float | None,
+    ) -> None:
+        """Adds to what this attempt used; kept for failed ones too, and `cost` counts for `limits.cost`."""
+
     def outlives(self) -> Callable[[], None]:
         """For adapters: the work goes on although nobody waits for it. Call what is returned when it has ended."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from everstep.domain.ids import Millis
+from everstep.domain.limits import TaskLimits
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.settings.keys import BY_NAME, KEYS, Value, checked, known, refused
@@ -37,6 +38,8 @@ class LimitSettings:
     live_tasks: int | None
     inline_bytes: int
     artifact_bytes: int
+    of_task: TaskLimits
+    """What a task may use, unless its plan says less."""
 
 
 @record
@@ -149,6 +152,12 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
             live_tasks=live_tasks if isinstance(live_tasks, int) else None,
             inline_bytes=merged.number("limits.inline"),
             artifact_bytes=merged.number("limits.artifact"),
+            of_task=TaskLimits(
+                calls=merged.number("limits.calls"),
+                cost=merged.amount("limits.cost"),
+                wall_time_ms=merged.number("limits.wall_time"),
+                output_bytes=merged.number("limits.output"),
+            ),
         ),
         retry=_retry(merged),
         pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
@@ -217,6 +226,11 @@ class _Merged:
     def number(self, name: str) -> int:
         value = self._said[name].value
         assert isinstance(value, int)
+        return value
+
+    def amount(self, name: str) -> float:
+        value = self._said[name].value
+        assert isinstance(value, int | float)
         return value
 
     def path(self, name: str) -> Path | None:

@@ -38,6 +38,7 @@ Named = TypeVar(
     e.TaskPausing,
     e.TaskResumed,
     e.TaskCancelling,
+    e.TaskLimitNear,
     e.AttemptProbed,
     e.StepSkipped,
     e.PauseWithdrawn,
@@ -164,6 +165,7 @@ class Pen:
                 e.TaskPausing()
                 | e.TaskResumed()
                 | e.TaskCancelling()
+                | e.TaskLimitNear()
                 | e.AttemptProbed()
                 | e.StepSkipped()
                 | e.PauseWithdrawn()
@@ -292,6 +294,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.TaskCancelled.TYPE: _spelled(task.TaskCancelled),
     e.TaskCompleted.TYPE: _spelled(task.TaskCompleted),
     e.TaskFailed.TYPE: _spelled(task.TaskFailed),
+    e.TaskLimitNear.TYPE: _as_named(e.TaskLimitNear),
     e.TaskUpdated.TYPE: _spelled(task.TaskUpdated),
     e.StepStarted.TYPE: _spelled(step.StepStarted),
     e.StepWaiting.TYPE: _spelled(step.StepWaiting),

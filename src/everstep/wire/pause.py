@@ -54,6 +54,12 @@ class UncertainOutcome(Struct, tag="uncertainOutcome", tag_field="type", rename=
     suggested_tool: str | None
 
 
+class LimitReached(Struct, tag="limitReached", tag_field="type", rename="camel"):
+    limit: str
+    used: float
+    max: float
+
+
 class UserRequested(Struct, tag="userRequested", tag_field="type", rename="camel"):
     by: str
     note: str | None
@@ -66,6 +72,7 @@ ReasonData: TypeAlias = (
     | UnresolvedDependency
     | InputRequired
     | UncertainOutcome
+    | LimitReached
     | UserRequested
 )
 
@@ -76,6 +83,7 @@ _SPELLING: Final[dict[type[p.Reason], type[ReasonData]]] = {
     p.UnresolvedDependency: UnresolvedDependency,
     p.InputRequired: InputRequired,
     p.UncertainOutcome: UncertainOutcome,
+    p.LimitReached: LimitReached,
     p.UserRequested: UserRequested,
 }
 """Each reason and its spelling; the fields have the same names."""
@@ -88,6 +96,7 @@ _FIELDS: Final[dict[str, JsonObject]] = {
     "supply_output": {"output": {}},
     "happened": {"output": {}},
     "answer": {"value": {}},
+    "raise_limit": {"max": {"type": "number"}},
 }
 """What an answer carries beside `answer` and `note`."""
 _LABELS: Final[dict[str, str]] = {
@@ -102,6 +111,7 @@ _LABELS: Final[dict[str, str]] = {
     "answer": "Answer",
     "happened": "It happened; supply the output",
     "not_happened": "It did not happen; call again",
+    "raise_limit": "Allow more",
     "resume": "Resume",
 }
 MAY_ANSWER: Final = ("human", "llm", "service")

@@ -16,6 +16,7 @@ from everstep.domain.ids import Instant, StepPath
 from everstep.domain.progress import item_counts, step_fraction
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.titles import bound_from, step_title
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.wire.failure import error_json
 from everstep.wire.pause import write_pause
@@ -30,10 +31,6 @@ _NOT_MEASURED: Final[JsonObject] = {
     "bytes_in": None,
     "bytes_out": None,
     "files_open": None,
-    "cost": 0,
-    "tokens_in": None,
-    "tokens_out": None,
-    "counts": {},
 }
 _SUGGESTED: Final = frozenset({"retry", "skip", "cancel"})
 """Answers that need nothing more, so that their request does what its label says."""
@@ -89,12 +86,23 @@ def attempt_json(attempt: Attempt) -> JsonObject:
         "degraded": None,
         "error": None if attempt.error is None else error_json(attempt.error, attempt.step),
         "effect_state": None if attempt.effect_state is None else attempt.effect_state.value,
-        "usage": None if attempt.wall_s is None else {"wall_s": attempt.wall_s, **_NOT_MEASURED},
+        "usage": _usage(attempt),
         "containment": None,
         "started_at": to_text(attempt.started_at),
         "ended_at": maybe_text(attempt.ended_at),
         "duration_s": duration_s(attempt.started_at, attempt.ended_at),
     }
+
+
+def _usage(attempt: Attempt) -> JsonObject | None:
+    """What the engine measured and what the tool reported."""
+    if attempt.wall_s is None:
+        return None
+    said = attempt.usage or Usage()
+    reported: JsonObject = {
+        "cost": said.cost, "tokens_in": said.tokens_in, "tokens_out": said.tokens_out, "counts": {**said.counts}
+    }  # fmt: skip
+    return {"wall_s": attempt.wall_s, **_NOT_MEASURED, **reported}
 
 
 def step_json(state: TaskState, path: StepPath, history: History | None = None, *, payloads: bool = True) -> JsonObject:

@@ -13,8 +13,10 @@ from everstep.domain import pauses as p
 from everstep.domain.errors import LimitExceeded
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
 from everstep.domain.states import TaskStatus
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonValue, Sealed
 from everstep.wire import event as wire
 from everstep.wire import pause as wire_pause
@@ -105,6 +107,12 @@ STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
     dict[str, str]: st.dictionaries(words, words, max_size=2),
     PlanSpec: st.just(PLAN),
 }
+usages = st.builds(Usage, cost=st.floats(0.5, 9), tokens_in=st.none() | counts, counts=st.dictionaries(words, seconds))
+STRATEGIES[Usage | None] = st.none() | usages
+STRATEGIES[dict[str, str] | None] = st.none() | st.dictionaries(words, words, max_size=2)
+STRATEGIES[TaskLimits | None] = st.none() | st.builds(
+    TaskLimits, calls=st.none() | counts, cost=st.none() | seconds, wall_time_ms=st.none() | counts, on_reached=words
+)
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 

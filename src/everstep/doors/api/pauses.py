@@ -37,7 +37,7 @@ async def answer(back: Backing, asked: Asked) -> Response:
         note=fields.text("note"),
         arguments=fields.map("arguments"),
         output=fields.value("output"),
-        value=fields.value("value"),
+        value=fields.value("max") if "max" in fields else fields.value("value"),
         at=fields.time("at"),
     )
     try:

@@ -5,6 +5,7 @@ from typing import Final
 from everstep.domain.commands import GRACEFUL
 from everstep.domain.errors import NotFound, Validation
 from everstep.domain.events import TaskUpdated
+from everstep.domain.limits import TaskLimits
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -12,6 +13,7 @@ from everstep.doors.api.context import Asked, Backing, etag, find_task, journal,
 from everstep.doors.api.request import Fields, Response
 from everstep.doors.api.sources import requested_plan
 from everstep.facade.desk import Wish
+from everstep.wire.limits import read_limits
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import task_json
@@ -41,6 +43,8 @@ async def create(back: Backing, asked: Asked) -> Response:
         labels=_labels(asked.fields),
         priority=asked.fields.count("priority", 1),
         pause_after=asked.fields.text("pause_after"),
+        limits=_limits(asked.fields),
+        deadline=asked.fields.time("deadline"),
     )
     state = await back.desk.submit(wish, asked.who)
     if state.pauses:  # to tell since when, we must wait; meanwhile the engine goes on with the state it gave us
@@ -147,6 +151,11 @@ async def _exists(back: Backing, asked: Asked, key: str) -> bool:
         return (await back.desk.get(key, asked.who)).key == key
     except NotFound:
         return False
+
+
+def _limits(fields: Fields) -> TaskLimits | None:
+    given = fields.map("limits")
+    return None if given is None else read_limits(given)
 
 
 def _labels(fields: Fields) -> dict[str, str] | None:
