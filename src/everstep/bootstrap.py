@@ -27,9 +27,11 @@ from everstep.domain.events import Actor, ActorKind
 from everstep.domain.ids import Millis, WorkerId
 from everstep.domain.policy import RetryPolicy
 from everstep.domain.rate import parse_rate
+from everstep.engine.bounds import Limits
 from everstep.engine.catalog import Catalog
 from everstep.engine.feed import Feed
-from everstep.engine.kit import Kit, Limits
+from everstep.engine.kit import Kit
+from everstep.engine.passage import Passage
 from everstep.engine.pools import Pools
 from everstep.engine.runtime import Runtime
 from everstep.ports.adapter import Completed
@@ -133,7 +135,11 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
     worker_id = WorkerId(outside.entropy.new_id("w"))
     kit = Kit(
         store=outside.store,
-        traffic=outside.traffic or cast("Traffic", outside.store),
+        passage=Passage(
+            traffic=outside.traffic or cast("Traffic", outside.store),
+            pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}),
+            rates={name: rate for name, text in settings.rates.items() if (rate := parse_rate(text)) is not None},
+        ),
         codec=outside.codec,
         clock=outside.clock,
         pulse=outside.pulse,
@@ -145,8 +151,6 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         worker=worker_id,
         actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
         limits=limits_of(settings),
-        pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}),
-        rates={name: rate for name, text in settings.rates.items() if (rate := parse_rate(text)) is not None},
     )
     now = outside.clock.now()
     worker = Worker(

@@ -25,6 +25,7 @@ from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE
 from everstep.testing.conformance.stage import Scene, done, refused
+from everstep.testing.conformance.store_traffic import traffic
 from tests.conformance.sqlite_stage import opened, raw, rows
 
 
@@ -175,8 +176,8 @@ async def test_every_write_passes_its_points(tmp_path: Path, points: Points) -> 
         done(await on.command(f.command(await on.load(state.id), f.note("x"))))
         await asyncio.to_thread(on.store.beat, on.me.id, f.later(1))
         done(await on.sweep(f.sweep(await on.load(state.id))))
-        await on.store.reserve([Reservation(name="local/x", rate=Rate(limit=1, period_ms=1), at=f.later(1))])
-        await on.store.set_halt(None)
+        await traffic(on).reserve([Reservation(name="local/x", rate=Rate(limit=1, period_ms=1), at=f.later(1))])
+        await traffic(on).set_halt(None)
         large = f.CODEC.seal("x" * 40_000)
         assert large.raw is not None
         await on.store.put_payloads([(large.digest, large.raw)])

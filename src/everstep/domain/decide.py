@@ -40,6 +40,19 @@ WORKER_LOST = Failure(
 )
 
 
+NEVER_CALLED: Final = Failed(
+    failure=Failure(
+        code="not_called",
+        category=Category.TRANSIENT,
+        message="the intent was written down, but the call was never made",
+        what_to_do="nothing: it is made now",
+        effect_state=EffectState.NONE,
+    ),
+    ended="abandoned",
+    called=False,
+)
+
+
 @record
 class Ended:
     """One attempt's end, with all that deciding about it may use."""

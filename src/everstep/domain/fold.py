@@ -11,6 +11,16 @@ from everstep.domain import events as e
 from everstep.domain.again import run_producer
 from everstep.domain.ids import Epoch, Instant, StepPath, WorkerId, split_path
 from everstep.domain.limits import budget_of
+from everstep.domain.moving import (
+    BrokenJournal,
+    begin_step,
+    end_step,
+    end_task,
+    move_step,
+    move_task,
+    skip_all,
+    step_of,
+)
 from everstep.domain.pauses import (
     FOR_PRODUCER,
     OF_THE_TASK,
@@ -22,19 +32,12 @@ from everstep.domain.pauses import (
 from everstep.domain.plan import OnError
 from everstep.domain.states import (
     ATTEMPT_MOVES,
-    ENDED,
-    STEP_MOVES,
-    TASK_MOVES,
     AttemptStatus,
     Phase,
     StepStatus,
     TaskStatus,
 )
 from everstep.domain.task import DurableWait, Intent, OpenAttempt, StepState, TaskState
-
-
-class BrokenJournal(AssertionError):
-    """The journal says something that cannot follow from what it said before."""
 
 
 def fold(state: TaskState | None, owner: str, event: e.Recorded) -> TaskState:
@@ -86,86 +89,9 @@ def apply(state: TaskState, body: e.Body, step: StepPath | None, at: Instant) ->
         change(state, body, step, at)
 
 
-def step_of(state: TaskState, path: StepPath) -> StepState:
-    """The state of a step; the first look at an item makes it."""
-    found = state.steps.get(path)
-    if found is None:
-        found = state.steps[path] = StepState(path=path)
-        name, index = split_path(path)
-        if index is None:
-            raise BrokenJournal(f"{state.id}: the plan has no step {path}")
-        step = state.steps[StepPath(name)]
-        step.items_open[index] = None
-        step.items_next = max(step.items_next, index + 1)
-    return found
-
-
-def _move_task(state: TaskState, to: TaskStatus) -> None:
-    if to not in TASK_MOVES[state.status]:
-        raise BrokenJournal(f"{state.id}: {state.status} cannot become {to}")
-    state.status = to
-
-
-def _move_step(state: TaskState, step: StepState, to: StepStatus) -> None:
-    before = step.status
-    if to not in STEP_MOVES[before]:
-        if before is to is StepStatus.RUNNING:
-            return
-        raise BrokenJournal(f"step {step.path}: {before} cannot become {to}")
-    step.status = to
-    if step.path[-1] != "]":
-        state.under_way += (to not in ENDED) - (before is not StepStatus.PENDING)
-
-
-def _begin_step(state: TaskState, step: StepState, at: Instant) -> None:
-    if step.started_at is None:
-        step.started_at = at
-        step.still_ms = state.still_ms
-
-
-def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
-    _move_task(state, to)
-    state.ended_at = at
-    state.budget.rest(at)
-    state.worker = None
-    state.pauses.clear()
-    state.timers.clear()
-
-
-def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
-    _move_step(state, step, to)
-    if step.attempt is not None:
-        step.attempt = None
-        state.open.pop(step.path, None)
-    step.wait = None
-    if state.awaiting:
-        state.awaiting.pop(step.path, None)
-    step.phase = Phase.DONE
-    step.retry_at = None
-    state.timers.pop(step.path, None)
-    step.pause = None
-    step.ended_at = at
-    name, index = split_path(step.path)
-    if index is None:
-        state.done += 1
-    else:
-        parent = state.steps[StepPath(name)]
-        parent.items_open.pop(index)
-        parent.items_ended += 1
-        parent.items_failed += to is StepStatus.FAILED
-
-
-def _skip_all(state: TaskState, paths: tuple[StepPath, ...], reason: e.SkipReason, at: Instant) -> None:
-    for path in paths:
-        step = step_of(state, path)
-        if not step.ended:
-            _end_step(state, step, StepStatus.SKIPPED, at)
-            step.skip_reason = reason
-
-
 def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None, at: Instant) -> None:
     if state.status is not TaskStatus.CANCELLING:
-        _move_task(state, TaskStatus.RUNNING)
+        move_task(state, TaskStatus.RUNNING)
     if body.epoch <= state.epoch:
         raise BrokenJournal(f"{state.id}: epoch {body.epoch} follows {state.epoch}")
     state.epoch = body.epoch
@@ -178,12 +104,12 @@ def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None,
 
 def _task_pausing(state: TaskState, body: e.TaskPausing, _step: StepPath | None, _at: Instant) -> None:
     if state.status is not TaskStatus.PAUSING:  # asked again, more urgently
-        _move_task(state, TaskStatus.PAUSING)
+        move_task(state, TaskStatus.PAUSING)
     state.pausing = body
 
 
 def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, at: Instant) -> None:
-    _move_task(state, TaskStatus.PAUSED)
+    move_task(state, TaskStatus.PAUSED)
     state.worker = None
     state.pausing = None
     state.still_since = at
@@ -191,7 +117,7 @@ def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, 
 
 
 def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, at: Instant) -> None:
-    _move_task(state, body.to)
+    move_task(state, body.to)
     if state.still_since is not None:
         state.still_ms += at - state.still_since
         state.budget.postponed(at - state.still_since)
@@ -201,7 +127,7 @@ def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None,
 def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, at: Instant) -> None:
     state.budget.rest(at)
     if state.status is not TaskStatus.CANCELLING:
-        _move_task(state, TaskStatus.STALLED)
+        move_task(state, TaskStatus.STALLED)
     state.epoch = Epoch(body.epoch)
     state.worker = None
     state.pausing = None
@@ -209,26 +135,26 @@ def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | N
 
 
 def _task_cancelling(state: TaskState, _body: e.TaskCancelling, _step: StepPath | None, at: Instant) -> None:
-    _move_task(state, TaskStatus.CANCELLING)
+    move_task(state, TaskStatus.CANCELLING)
     state.cancelled_at = state.cancelled_at or at
 
 
 def _task_cancelled(state: TaskState, body: e.TaskCancelled, _step: StepPath | None, at: Instant) -> None:
-    _skip_all(state, body.skipped, e.SkipReason.TASK_CANCELLED, at)
+    skip_all(state, body.skipped, e.SkipReason.TASK_CANCELLED, at)
     state.issues = body.issues
-    _end_task(state, TaskStatus.CANCELLED, at)
+    end_task(state, TaskStatus.CANCELLED, at)
 
 
 def _task_completed(state: TaskState, body: e.TaskCompleted, _step: StepPath | None, at: Instant) -> None:
-    _end_task(state, TaskStatus.COMPLETED, at)
+    end_task(state, TaskStatus.COMPLETED, at)
     state.outcome = body.outcome
     state.outputs = body.outputs
     state.issues = body.issues
 
 
 def _task_failed(state: TaskState, body: e.TaskFailed, _step: StepPath | None, at: Instant) -> None:
-    _skip_all(state, body.skipped, e.SkipReason.TASK_FAILED, at)
-    _end_task(state, TaskStatus.FAILED, at)
+    skip_all(state, body.skipped, e.SkipReason.TASK_FAILED, at)
+    end_task(state, TaskStatus.FAILED, at)
     state.error = body.error
     state.issues = body.issues
 
@@ -245,9 +171,9 @@ def _limit_near(state: TaskState, body: e.TaskLimitNear, _step: StepPath | None,
 
 def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
-    _move_step(state, step, StepStatus.RUNNING)
+    move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.VALIDATING
-    _begin_step(state, step, at)
+    begin_step(state, step, at)
     step.items = body.items
 
 
@@ -274,7 +200,7 @@ def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, 
     step = step_of(state, path)
     if step.attempt is not None or step.ended:
         raise BrokenJournal(f"step {path}: attempt {call.attempt} starts while {step.status}")
-    _move_step(state, step, StepStatus.RUNNING)
+    move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.EXECUTING
     step.attempts = call.attempt
     step.last_effect = call.effect
@@ -286,7 +212,7 @@ def _open(state: TaskState, path: StepPath, call: e.AttemptStarted | Intent, *, 
     if state.awaiting:
         state.awaiting.pop(path, None)
     step.pause = None
-    _begin_step(state, step, at)
+    begin_step(state, step, at)
     step.attempt = state.open[path] = OpenAttempt(
         number=call.attempt,
         epoch=call.epoch,
@@ -338,8 +264,8 @@ def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at:
     if step.attempt is not None:
         state.work_ms += at - step.attempt.started_at
     if step.status is StepStatus.PENDING:
-        _move_step(state, step, StepStatus.RUNNING)
-    _end_step(state, step, StepStatus.COMPLETED, at)
+        move_step(state, step, StepStatus.RUNNING)
+    end_step(state, step, StepStatus.COMPLETED, at)
     state.budget.paid(body.usage, body.output.size_bytes)
     step.output = body.output
     step.via = body.via
@@ -351,8 +277,8 @@ def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at:
 def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     if step.status is StepStatus.PENDING:
-        _move_step(state, step, StepStatus.RUNNING)
-    _end_step(state, step, StepStatus.FAILED, at)
+        move_step(state, step, StepStatus.RUNNING)
+    end_step(state, step, StepStatus.FAILED, at)
     step.error = body.error
     state.recoveries = 0
     name, index = split_path(path)
@@ -363,7 +289,7 @@ def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Insta
 
 def _step_skipped(state: TaskState, body: e.StepSkipped, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
-    _end_step(state, step, StepStatus.SKIPPED, at)
+    end_step(state, step, StepStatus.SKIPPED, at)
     step.skip_reason = body.reason
     step.upstream = body.upstream
 
@@ -375,8 +301,8 @@ def _pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, 
     if path is not None:
         step = step_of(state, path)
         if step.status is StepStatus.PENDING:
-            _move_step(state, step, StepStatus.RUNNING)
-        _move_step(state, step, StepStatus.PAUSED)
+            move_step(state, step, StepStatus.RUNNING)
+        move_step(state, step, StepStatus.PAUSED)
         step.pause = body.pause.id
         state.awaiting.pop(path, None)
 
@@ -401,7 +327,7 @@ def _pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | No
             return
         run_producer(state, needs.producing_step, path)
     step = step_of(state, path)
-    _move_step(state, step, StepStatus.RUNNING)
+    move_step(state, step, StepStatus.RUNNING)
     step.phase = Phase.VALIDATING
     step.pause = None
     if body.answer in _NEW_KEY:

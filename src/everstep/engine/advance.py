@@ -37,7 +37,7 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
         finish.pause_after(lap)
     if state.status is TaskStatus.PAUSING or state.held_back:
         finish.stand_still(lap)
-    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing and kit.halted is None:
+    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing and kit.passage.halted is None:
         start_steps(lap)
         if lap.held_back:
             limiting.exhaust(lap)
@@ -57,7 +57,7 @@ def _plain(lap: Lap) -> bool:
         and state.pause_after is None
         and lap.graph.done_when is None
         and not lap.kit.closing
-        and lap.kit.halted is None
+        and lap.kit.passage.halted is None
         and not state.budget.alarm
         and lap.at < state.budget.look_at
     )

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from everstep.domain.errors import SettingsError
 from everstep.domain.plan import Effect, StepSpec
+from everstep.domain.rate import Rate
 from everstep.domain.record import record
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, Sealed
 from everstep.ports.codec import Codec, Validator
 from everstep.ports.tool import Call, ToolAdapter, ToolSpec
 
@@ -19,6 +20,10 @@ class Entry:
     check_input: Validator
     check_output: Validator | None
     required: frozenset[str]
+
+    def call(self, arguments: JsonObject) -> Call:
+        """A call of this tool, to be asked about."""
+        return Call(tool=self.spec.name, arguments=arguments)
 
     def missing(self, arguments: JsonObject) -> tuple[str, ...]:
         """All required arguments that are not there."""
@@ -34,6 +39,19 @@ class Entry:
         if step.effect is not None and step.effect.care > declared.care:
             return step.effect
         return declared
+
+
+@record
+class Checked:
+    """A call's arguments, validated and sealed, with the effect in force."""
+
+    input: Sealed
+    effect: Effect
+    entry: Entry
+    gated: bool = False
+    """Whether something stands before the call: a pool, a rate."""
+    rate: tuple[str, Rate] | None = None
+    """Its provider, and how often it may be called."""
 
 
 class Catalog:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from everstep.domain.decide import Ended, decide
+from everstep.domain.decide import NEVER_CALLED, Ended, decide
 from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
 from everstep.domain.events import (
     Draft,
@@ -13,10 +13,8 @@ from everstep.domain.events import (
     TaskCompleted,
     TaskStarted,
 )
-from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply, apply_intent
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath
-from everstep.domain.outcome import Failed
 from everstep.domain.states import HELD
 from everstep.domain.task import Intent, Lease, StepCommit, TaskState, row_of
 from everstep.domain.values import JsonValue, Sealed
@@ -39,19 +37,6 @@ class HeldTask:
         self.state = state
         self.payloads: dict[Digest, JsonValue] = {}
         """Values that live in artifacts and were needed here."""
-
-
-_NEVER_CALLED: Final = Failed(
-    failure=Failure(
-        code="not_called",
-        category=Category.TRANSIENT,
-        message="the intent was written down, but the call was never made",
-        what_to_do="nothing: it is made now",
-        effect_state=EffectState.NONE,
-    ),
-    ended="abandoned",
-    called=False,
-)
 
 
 async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepPath], kit: Kit) -> Sequence[Intent]:
@@ -79,7 +64,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             await _wait_for_store(held, kit)
             settled = {*calls, *(one.path for one in ended)}
             forgotten = [path for path in held.state.in_flight if path not in settled]
-            ended = [*ended, *(Ended(path=path, outcome=_NEVER_CALLED, retry=kit.limits.retry) for path in forgotten)]
+            ended = [*ended, *(Ended(path=path, outcome=NEVER_CALLED, retry=kit.limits.retry) for path in forgotten)]
             continue
         if isinstance(result, Committed):
             return granted(held, result, at)

@@ -3,9 +3,9 @@
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, render, resolve, test
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.fold import step_of
 from everstep.domain.graph import Wired
 from everstep.domain.ids import item_path, split_path
+from everstep.domain.moving import step_of
 from everstep.domain.pauses import UnresolvableParams
 from everstep.domain.plan import OnError
 from everstep.domain.scope import StateScope

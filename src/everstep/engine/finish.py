@@ -91,7 +91,7 @@ def finals_ended(lap: Lap) -> bool:
     if not any(step.attempts for step in lap.state.steps.values()):
         return True
     lap.in_final = True
-    if lap.kit.halted is not None:
+    if lap.kit.passage.halted is not None:
         return all(lap.state.steps[wired.path].ended for wired in lap.graph.final)
     for wired in lap.graph.final:
         step = lap.state.steps[wired.path]

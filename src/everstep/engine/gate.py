@@ -9,30 +9,20 @@ from collections.abc import Sequence
 from everstep.domain import events as e
 from everstep.domain.bindings import render
 from everstep.domain.graph import Wired
-from everstep.domain.ids import Instant, StepPath, TaskId
-from everstep.domain.rate import Rate
-from everstep.domain.record import record
+from everstep.domain.ids import Instant, TaskId
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
-from everstep.engine.kit import Checked, Kit
+from everstep.engine.catalog import Checked
+from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
+from everstep.engine.passage import RateWish
 from everstep.ports.traffic import Reservation
-
-
-@record
-class Wish:
-    """A step that needs a place in a rate before it may call."""
-
-    step: StepPath
-    attempt: int
-    name: str
-    rate: Rate
 
 
 def admitted(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> bool:
     """Whether the step may call now; if not, it waits, or the lap asks for what it lacks."""
     pool = wired.spec.pool or checked.entry.spec.pool
-    if pool is not None and not lap.kit.pools.take(pool, lap.state, step.path):
+    if pool is not None and not lap.kit.passage.pools.take(pool, lap.state, step.path):
         _wait(lap, wired, step, e.StepWaiting(kind="slot", detail=pool, until=None))
         return False
     return checked.rate is None or _in_rate(lap, wired, step, checked)
@@ -44,10 +34,10 @@ def _in_rate(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> bool:
     provider, rate = checked.rate
     if step.wait is not None and step.wait.kind == "rate" and step.wait.until is not None:
         return step.wait.until <= lap.at
-    at = lap.kit.reserved.pop((lap.state.id, step.path, step.attempts + 1), None)
+    at = lap.kit.passage.reserved.pop((lap.state.id, step.path, step.attempts + 1), None)
     if at is None:
         name = f"{lap.state.owner}/{provider}"
-        lap.wishes.append(Wish(step=step.path, attempt=step.attempts + 1, name=name, rate=rate))
+        lap.wishes.append(RateWish(step=step.path, attempt=step.attempts + 1, name=name, rate=rate))
         return False
     if at > lap.at:
         _wait(lap, wired, step, e.StepWaiting(kind="rate", detail=provider, until=at))
@@ -64,15 +54,15 @@ def _wait(lap: Lap, wired: Wired, step: StepState, waiting: e.StepWaiting) -> No
     lap.say(waiting, step.path)
 
 
-async def reserve(task: TaskId, wishes: Sequence[Wish], at: Instant, kit: Kit) -> None:
+async def reserve(task: TaskId, wishes: Sequence[RateWish], at: Instant, kit: Kit) -> None:
     """Reserve places; the next lap finds them."""
     asked = [Reservation(name=wish.name, rate=wish.rate, at=at) for wish in wishes]
-    for wish, granted in zip(wishes, await kit.traffic.reserve(asked), strict=True):
-        kit.reserved[task, wish.step, wish.attempt] = granted
+    for wish, granted in zip(wishes, await kit.passage.traffic.reserve(asked), strict=True):
+        kit.passage.reserved[task, wish.step, wish.attempt] = granted
 
 
 def forget(task: TaskId, kit: Kit) -> None:
     """The task is not carried here any more."""
-    kit.pools.leave(task)
-    for key in [key for key in kit.reserved if key[0] == task]:
-        del kit.reserved[key]
+    kit.passage.pools.leave(task)
+    for key in [key for key in kit.passage.reserved if key[0] == task]:
+        del kit.passage.reserved[key]

@@ -6,7 +6,6 @@ only spares it the asking.
 
 from everstep.domain.commands import MODES
 from everstep.domain.errors import Validation
-from everstep.domain.events import Who
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.ports.traffic import Halt
@@ -14,28 +13,29 @@ from everstep.ports.traffic import Halt
 
 async def learn(kit: Kit) -> None:
     """At the start: whether everything was halted before."""
-    kit.halted = await kit.traffic.get_halt()
+    kit.passage.halted = await kit.passage.traffic.get_halt()
 
 
-async def halt(mode: str, who: Who, note: str | None, kit: Kit, loop: Loop) -> Halt:
+async def halt(wanted: Halt, kit: Kit, loop: Loop) -> Halt:
     """Graceful: calls in flight may end. Immediate: they are ended, and judged by the effect rule."""
-    if mode not in MODES:
+    if wanted.mode not in MODES:
         raise Validation(f"'mode' must be one of {', '.join(MODES)}")
-    before = kit.halted
-    if before is not None and before.mode == mode:
+    before = kit.passage.halted
+    if before is not None and before.mode == wanted.mode:
         return before
-    kit.halted = wanted = Halt(mode=mode, by=who.actor.id, at=kit.clock.now(), note=note)
+    kit.passage.halted, kept = wanted, False
     try:
-        await kit.traffic.set_halt(wanted)
-    except BaseException:
-        kit.halted = before
-        raise
+        await kit.passage.traffic.set_halt(wanted)
+        kept = True
+    finally:
+        if not kept:
+            kit.passage.halted = before
     loop.look_again()
     return wanted
 
 
 async def go_on(kit: Kit, loop: Loop) -> None:
     """Lift it: what was being carried is taken up, what waits is claimed."""
-    await kit.traffic.set_halt(None)
-    kit.halted = None
+    await kit.passage.traffic.set_halt(None)
+    kit.passage.halted = None
     loop.look_again()

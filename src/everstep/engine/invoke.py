@@ -1,150 +1,24 @@
 """The one call. The only `except Exception`: whatever a tool raises becomes a value here."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, Millis, StepPath, TaskId
 from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Succeeded, Waits
 from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent
-from everstep.domain.usage import Meter, Usage
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
+from everstep.engine.context import CallContext, Surroundings
 from everstep.engine.kit import Kit
-from everstep.ports.sink import Sink
-from everstep.ports.tool import Call, Deferred, Log, NeedsInput, ResourceExceeded
+from everstep.ports.tool import Call, Deferred, NeedsInput
 
 T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
-
-
-@record
-class Surroundings:
-    """What a call may know of its task."""
-
-    owner: str
-    workspace: str
-    answer: JsonValue
-    timeout_ms: Millis
-    limits: LimitsSpec | None = None
-    """Bounds of this attempt."""
-
-
-class CallLog:
-    """Lines of one attempt, on their way to the operator's log."""
-
-    __slots__ = ("_attempt", "_sink", "_step", "_task")
-
-    def __init__(self, sink: Sink, intent: Intent) -> None:
-        self._sink = sink
-        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt
-
-    def info(self, text: str, **fields: JsonValue) -> None:
-        """Worth knowing."""
-        self._sink.note(text, task=self._task, step=self._step, attempt=self._attempt, **fields)
-
-    def warning(self, text: str, **fields: JsonValue) -> None:
-        """Worth a look."""
-        self._sink.note(text, level="warning", task=self._task, step=self._step, attempt=self._attempt, **fields)
-
-
-class CallContext:
-    """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
-
-    __slots__ = ("_around", "_ending", "_intent", "_kit", "_meter")
-
-    def __init__(self, intent: Intent, around: Surroundings, kit: Kit) -> None:
-        self._intent = intent
-        self._around = around
-        self._kit = kit
-        self._ending: asyncio.Event | None = None
-        self._meter: Meter | None = None
-
-    @property
-    def task_id(self) -> TaskId:
-        return self._intent.task
-
-    @property
-    def step_id(self) -> StepPath:
-        return self._intent.step
-
-    @property
-    def attempt(self) -> int:
-        return self._intent.attempt
-
-    @property
-    def owner(self) -> str:
-        return self._around.owner
-
-    @property
-    def workdir(self) -> Path:
-        return Path(self._around.workspace)
-
-    @property
-    def idempotency_key(self) -> str:
-        return self._intent.idempotency_key
-
-    @property
-    def answer(self) -> JsonValue:
-        return self._around.answer
-
-    @property
-    def deadline(self) -> datetime:
-        return datetime.fromtimestamp((self._intent.started_at + self._around.timeout_ms) / 1000, UTC)
-
-    @property
-    def cancelled(self) -> bool:
-        return self._ending is not None and self._ending.is_set()
-
-    @property
-    def log(self) -> Log:
-        return CallLog(self._kit.sink, self._intent)
-
-    def now(self) -> Instant:
-        return self._kit.clock.now()
-
-    def remaining(self) -> float:
-        return (self._intent.started_at + self._around.timeout_ms - self._kit.clock.now()) / 1000
-
-    async def wait_cancelled(self) -> None:
-        self._ending = self._ending or asyncio.Event()
-        await self._ending.wait()
-
-    def progress(self, fraction: float, text: str | None = None) -> None:
-        self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
-
-    def usage(
-        self,
-        cost: float | None = None,
-        tokens_in: int | None = None,
-        tokens_out: int | None = None,
-        **counts: float | None,
-    ) -> None:
-        self._meter = self._meter or Meter()
-        self._meter.add(cost, tokens_in, tokens_out, counts)
-        limits = self._around.limits
-        if limits is not None and limits.cost is not None and self._meter.cost > limits.cost:
-            what = f"the call has cost {self._meter.cost:g}, and may cost {limits.cost:g}"
-            raise ResourceExceeded(what, limit="cost", used=self._meter.cost, max=limits.cost)
-
-    def used(self) -> Usage | None:
-        """What was reported; None if nothing was."""
-        return None if self._meter is None else self._meter.read()
-
-    def outlives(self) -> Callable[[], None]:
-        return self._kit.pools.outlives((self._intent.task, self._intent.step))
-
-    def end(self) -> None:
-        """The call should end: timed out, cancelled, or the engine stops."""
-        self._ending = self._ending or asyncio.Event()
-        self._ending.set()
 
 
 async def invoke(intent: Intent, around: Surroundings, kit: Kit) -> Outcome:

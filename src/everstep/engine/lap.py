@@ -1,7 +1,6 @@
 """Lap: what one look at a state says. Events are applied as they are said, so a lap sees its own consequences."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from everstep.domain import events as e
 from everstep.domain.fold import apply
@@ -11,9 +10,7 @@ from everstep.domain.scope import StateScope
 from everstep.domain.task import Proposal, TaskState
 from everstep.domain.values import JsonValue
 from everstep.engine.kit import Kit
-
-if TYPE_CHECKING:
-    from everstep.engine.gate import Wish
+from everstep.engine.passage import RateWish
 
 
 class Lap:
@@ -46,7 +43,7 @@ class Lap:
         self.proposals: list[Proposal] = []
         self.proposed: set[StepPath] = set()
         self.needs: set[Digest] = set()
-        self.wishes: list[Wish] = []
+        self.wishes: list[RateWish] = []
         """Places in rates that must be reserved first."""
         budget = state.budget
         self.spent = (budget.alarm or at >= budget.look_at) and budget.spent(at) is not None

@@ -41,12 +41,12 @@ class Loop:
         """Tasks that are being created with a place here; true once somebody has sent a command."""
         self._open = False
         self._errands: set[asyncio.Task[None]] = set()
-        kit.pools.wake = self._has_slot
+        kit.passage.pools.wake = self._has_slot
 
     def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
         free = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.halted is not None:
+        if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.passage.halted is not None:
             return False
         self._adopting[task] = False
         return True
@@ -170,7 +170,7 @@ class Loop:
 
     async def _claim(self) -> None:
         room = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if room <= 0 or not self._more or self._kit.closing or self._kit.halted is not None:
+        if room <= 0 or not self._more or self._kit.closing or self._kit.passage.halted is not None:
             return
         self._more = False
         self._nudged.clear()

@@ -14,10 +14,9 @@ from everstep.domain.plan import OnError
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Proposal, StepState
 from everstep.domain.values import JsonObject
+from everstep.engine.catalog import Checked
 from everstep.engine.gate import admitted
-from everstep.engine.kit import Checked
 from everstep.engine.lap import Lap
-from everstep.ports.tool import Call
 
 
 def callable_now(lap: Lap, step: StepState) -> bool:
@@ -53,10 +52,10 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: Scope) -> None:
                 return None
             checked = Checked(
                 input=lap.kit.codec.seal(arguments, untrusted=untrusted),
-                effect=entry.effect_of(Call(tool=entry.spec.name, arguments=arguments), spec),
+                effect=entry.effect_of(entry.call(arguments), spec),
                 entry=entry,
                 gated=bool(spec.pool or entry.spec.pool or entry.spec.rate),
-                rate=lap.kit.rate_of(entry),
+                rate=lap.kit.passage.rate_of(entry.spec),
             )
             if constant:
                 lap.kit.constants[lap.state.plan_digest, spec.id] = checked
@@ -95,7 +94,7 @@ def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> None:
 def acceptable(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject) -> bool:
     """Whether the resolved arguments may be sent; if not, the step asks for better ones or fails."""
     entry = lap.kit.catalog.get(wired.spec.tool)
-    problems = entry.problems(Call(tool=entry.spec.name, arguments=arguments))
+    problems = entry.problems(entry.call(arguments))
     if not problems:
         return True
     missing = entry.missing(arguments)

@@ -14,7 +14,6 @@ from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
 from everstep.domain.outcome import Lost, Outcome, Succeeded
-from everstep.domain.plan import Effect
 from everstep.domain.policy import retry_policy
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Sweep, TaskState, row_of, unfinished
@@ -66,7 +65,7 @@ async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
 async def looked_at(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Outcome:
     """A call that was cut off, with what its tool sees of it; any other end as it is."""
     attempt = state.open.get(path)
-    if not isinstance(outcome, Lost) or attempt is None or attempt.effect is not Effect.VERIFIABLE:
+    if not isinstance(outcome, Lost) or attempt is None:
         return outcome
     arguments = kit.codec.fresh(attempt.input)
     assert isinstance(arguments, dict)

@@ -1,44 +1,22 @@
 """A plan on its way in: its problems, or a durable queued task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
-from everstep.domain.events import Actor, Draft, Recorded, TaskCreated
+from everstep.domain.events import Draft, Recorded, TaskCreated
 from everstep.domain.fold import fold
-from everstep.domain.ids import KEY, Digest, Instant, Seq, TaskId
-from everstep.domain.limits import TaskLimits
-from everstep.domain.plan import PlanSpec
-from everstep.domain.queue import live_tasks_max
+from everstep.domain.ids import KEY, Seq, TaskId
 from everstep.domain.record import record
 from everstep.domain.task import Intent, NewTask, TaskState
 from everstep.domain.values import JsonObject
 from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
 from everstep.engine.recover import missing_tools
+from everstep.engine.request import Request
 from everstep.ports.store import Created, KeyTaken
-
-
-@record
-class Request:
-    """What a caller asks for: a checked plan with checked inputs."""
-
-    plan: PlanSpec
-    digest: Digest
-    inputs: JsonObject
-    actor: Actor
-    owner: str
-    trusted: bool
-    workspace: str
-    key: str | None = None
-    title: str | None = None
-    labels: Mapping[str, str] | None = None
-    priority: int = 1
-    pause_after: str | None = None
-    limits: TaskLimits | None = None
-    deadline: Instant | None = None
 
 
 @record
@@ -167,7 +145,7 @@ def _new_task(request: Request, kit: Kit) -> tuple[NewTask, TaskCreated]:
         at=at,
         actor=request.actor,
         created=Draft(body=created),
-        live_max=live_tasks_max(request.owner, kit.limits.live_tasks),
+        live_max=kit.limits.live_tasks_of(request.owner),
         labels=created.labels,
         tools=tuple(sorted({step.tool for step in plan.steps if step.tool is not None})),
     )

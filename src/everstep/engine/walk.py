@@ -21,7 +21,8 @@ from everstep.domain.plan import attempt_limits
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at
 from everstep.engine.commit import HeldTask, reload, settle
-from everstep.engine.invoke import Surroundings, invoke
+from everstep.engine.context import Surroundings
+from everstep.engine.invoke import invoke
 from everstep.engine.kit import Kit
 from everstep.engine.recover import judge, looked_at, lost_calls
 from everstep.ports.clock import Timer
@@ -107,8 +108,8 @@ class Walk:
             intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
             self._start(intents)
-            if self._kit.pools.kept:
-                self._kit.pools.tidy(self._held.lease.task)
+            if self._kit.passage.pools.kept:
+                self._kit.passage.pools.tidy(self._held.lease.task)
             done = not self._calls and not self._ended and not self.told
             if done or self._held.state.status not in HELD:
                 return
@@ -116,7 +117,7 @@ class Walk:
                 await self._end_calls(self._not_final(), _CUT_OFF, self._kit.limits.cancel_grace_s)
             elif self._held.state.pausing is not None and self._held.state.pausing.mode == IMMEDIATE:
                 await self._end_calls(repeatable(self._held.state), _PAUSED, PAUSE_GRACE_S)
-            elif self._kit.halted is not None and self._kit.halted.mode == IMMEDIATE and self._calls:
+            elif self._kit.passage.halted is not None and self._kit.passage.halted.mode == IMMEDIATE and self._calls:
                 await self._halt_calls()
             ended = await self._next()
             self._looked_at = self._kit.clock.now()
@@ -158,8 +159,8 @@ class Walk:
         for intent in intents:
             call = self._kit.loop.create_task(invoke(intent, self._surroundings(intent), self._kit))
             self._calls[intent.step] = call
-            if self._kit.pools.kept:
-                self._kit.pools.begun((intent.task, intent.step), call)
+            if self._kit.passage.pools.kept:
+                self._kit.passage.pools.begun((intent.task, intent.step), call)
             call.add_done_callback(partial(self._on_end, intent.step))
 
     def _on_end(self, path: StepPath, call: asyncio.Task[Outcome]) -> None:

@@ -1,52 +1,32 @@
 """Desk: every operation once, with who asks. Doors translate into these calls and back; there is no second way in."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 
-from everstep.domain.ahead import ahead
-from everstep.domain.check import ToolFacts, input_problems, problems
-from everstep.domain.check_limits import above_policy, limits_said
+from everstep.domain.check import ToolFacts
 from everstep.domain.commands import GRACEFUL, PauseWish, Reply
-from everstep.domain.errors import NotFound, PlanError, Validation
+from everstep.domain.errors import NotFound, Validation
 from everstep.domain.events import TaskUpdated, Who
 from everstep.domain.ids import Digest, Instant, PauseId, Seq, TaskId
-from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import PlanSpec
-from everstep.domain.problem import Problem, worst
-from everstep.domain.queue import PRIORITY_MAX
-from everstep.domain.record import record
+from everstep.domain.problem import Problem
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine import control
 from everstep.engine import halt as halting
 from everstep.engine.catalog import Entry
+from everstep.engine.request import Request
 from everstep.engine.runtime import Gate, Runtime
-from everstep.engine.submit import Request, submit
+from everstep.engine.submit import submit
+from everstep.facade.accept import Acceptance, Wish, with_defaults
 from everstep.ports.sink import Listener
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
 from everstep.ports.traffic import Halt
 
+__all__ = ["Desk", "Wish"]
+
 EVENTS_PAGE = 500
 LIVE = frozenset(TaskStatus) - TERMINAL
-
-
-@record
-class Wish:
-    """A plan to be carried out, and how."""
-
-    plan: PlanSpec
-    digest: Digest
-    inputs: JsonObject
-    trusted: bool
-    key: str | None = None
-    title: str | None = None
-    labels: Mapping[str, str] | None = None
-    priority: int = 1
-    pause_after: str | None = None
-    limits: TaskLimits | None = None
-    """Lower than the plan's and the settings', or not said."""
-    deadline: Instant | None = None
 
 
 class Desk:
@@ -56,10 +36,7 @@ class Desk:
         self._runtime = runtime
         self._kit = runtime.kit
         self._workspace = workspace
-        self._facts = {entry.spec.name: facts_of(entry) for entry in runtime.kit.catalog.entries()}
-        of_tools = {entry.spec.pool for entry in runtime.kit.catalog.entries() if entry.spec.pool is not None}
-        self._pools = runtime.kit.pools.names | of_tools
-        self._sound: set[tuple[Digest, bool]] = set()
+        self._plans = Acceptance(runtime.kit)
 
     # Plans and tools
 
@@ -76,7 +53,7 @@ class Desk:
     @property
     def facts(self) -> Mapping[str, ToolFacts]:
         """What the plan check knows of the tools."""
-        return self._facts
+        return self._plans.facts
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Hear how far running calls have come; returns how to stop."""
@@ -84,14 +61,14 @@ class Desk:
 
     def check(self, plan: PlanSpec, *, trusted: bool = True) -> tuple[Problem, ...]:
         """Every problem of a plan with this engine's tools."""
-        return problems(plan, self._facts, self._kit.codec.validator, trusted=trusted, pools=self._pools)
+        return self._plans.check(plan, trusted=trusted)
 
     # Tasks
 
     async def submit(self, wish: Wish, who: Who) -> TaskState:
         """A durable task, or every reason why not."""
         self._runtime.require_ready()
-        self._accept(wish)
+        limits = self._plans.accept(wish)
         done = await submit(
             Request(
                 plan=wish.plan,
@@ -106,7 +83,7 @@ class Desk:
                 labels=wish.labels,
                 priority=wish.priority,
                 pause_after=wish.pause_after,
-                limits=self._limits(wish),
+                limits=limits,
                 deadline=wish.deadline,
             ),
             self._kit,
@@ -117,36 +94,6 @@ class Desk:
         elif done.queued is not None:
             self._runtime.loop.take(done.queued)
         return done.snapshot or await control.load(done.task, who, self._kit)
-
-    def _limits(self, wish: Wish) -> TaskLimits:
-        """What the task may use: the lowest of what the settings, its plan and its starter say."""
-        said = limits_said(wish.plan)
-        most = self._kit.limits.of_task.lowered(said)
-        if wish.limits is None:
-            return most
-        for name, wanted, allowed in wish.limits.above(most):
-            raise Validation(f"limits can only be lowered: {name} {wanted:g} is above {allowed:g}")
-        return most.lowered(replace(wish.limits, on_reached=said.on_reached))
-
-    def _accept(self, wish: Wish) -> None:
-        if (wish.digest, wish.trusted) not in self._sound:
-            found = self.check(wish.plan, trusted=wish.trusted)
-            if worst(found):
-                raise PlanError(f"the plan '{wish.plan.name}' has problems", found)
-            above = above_policy(wish.plan, self._kit.limits.of_task)
-            if above:
-                raise PlanError(f"{above[0].path}: {above[0].message}", above)
-            if unheard := ahead(wish.plan):
-                first = unheard[0]
-                raise PlanError(f"{first.path}: {first.message}", unheard, what_to_do=first.hint)
-            self._sound.add((wish.digest, wish.trusted))
-        refused = input_problems(wish.plan, wish.inputs, self._kit.codec.validator)
-        if refused:
-            raise PlanError(f"the inputs do not fit '{wish.plan.name}'", refused, code="inputs_invalid")
-        if wish.pause_after is not None and all(wish.pause_after != step.id for step in wish.plan.steps):
-            raise Validation(f"the plan has no step '{wish.pause_after}'")
-        if not 0 <= wish.priority <= PRIORITY_MAX:
-            raise Validation(f"priority {wish.priority} is not within 0 and {PRIORITY_MAX}")
 
     async def newest(self, plan: PlanSpec, digest: Digest, inputs: JsonObject, who: Who) -> TaskState | None:
         """The newest unfinished task of the same plan and inputs."""
@@ -242,7 +189,7 @@ class Desk:
 
     async def place_of(self, task: TaskId) -> int | None:
         """Its place in the queue, from 1."""
-        return await self._kit.traffic.place_of(task)
+        return await self._kit.passage.traffic.place_of(task)
 
     @property
     def now(self) -> Instant:
@@ -252,17 +199,18 @@ class Desk:
     @property
     def pool_figures(self) -> Mapping[str, tuple[int, int, int]]:
         """Of each pool in use: its size, slots taken, steps waiting."""
-        return self._kit.pools.figures()
+        return self._kit.passage.pools.figures()
 
     @property
     def halted(self) -> Halt | None:
         """Whether everything stands still."""
-        return self._kit.halted
+        return self._kit.passage.halted
 
     async def halt(self, who: Who, note: str | None, mode: str = GRACEFUL) -> Halt:
         """No claim and no call, until somebody lifts it."""
         self._runtime.require_ready()
-        return await halting.halt(mode, who, note, self._kit, self._runtime.loop)
+        wanted = Halt(mode=mode, by=who.actor.id, at=self.now, note=note)
+        return await halting.halt(wanted, self._kit, self._runtime.loop)
 
     async def lift_halt(self) -> None:
         """Go on with everything."""
@@ -294,22 +242,3 @@ class Desk:
     def _told(self, state: TaskState) -> TaskState:
         self._runtime.loop.nudge(state.id)
         return state
-
-
-def facts_of(entry: Entry) -> ToolFacts:
-    """A tool as the plan check sees it."""
-    spec = entry.spec
-    return ToolFacts(
-        name=spec.name,
-        input_schema=spec.input_schema,
-        output_schema=spec.output_schema,
-        effect=spec.effect,
-        probeable=spec.probeable,
-        validate=entry.check_input,
-    )
-
-
-def with_defaults(plan: PlanSpec, inputs: JsonObject) -> JsonObject:
-    """Inputs with the plan's defaults filled in, so that what is recorded is what is used."""
-    defaults = {spec.name: spec.schema["default"] for spec in plan.inputs if not spec.required}
-    return {**defaults, **inputs}

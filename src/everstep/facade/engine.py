@@ -20,7 +20,6 @@ from everstep.facade.task import Task
 from everstep.facade.views import Event, Pause, Result
 from everstep.ports.store import PauseFilter, TaskFilter
 from everstep.settings import Settings, load_settings
-from everstep.wire.limits import read_limits
 
 
 class Engine:
@@ -127,7 +126,7 @@ class Engine:
             title=title,
             labels=labels,
             priority=priority,
-            limits=None if limits is None else read_limits(limits),
+            limits=limits,
         )
         return self._task(await self.desk.submit(wish, self._who))
 

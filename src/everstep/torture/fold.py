@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from everstep.torture.history import Event, Row, Violation
+from everstep.torture.history import Event, Violation
 from everstep.torture.moves import (
     AGAIN,
     ATTEMPT_MOVES,
@@ -17,7 +17,6 @@ from everstep.torture.moves import (
     PUT_BACK,
     STEP_MOVES,
     TASK_MOVES,
-    TERMINAL,
 )
 
 
@@ -111,34 +110,6 @@ def fold(task: str, events: Sequence[Event], max_recoveries: int) -> State:
             _check_writer(state, event)
             change(state, event)
     return state
-
-
-def compare(state: State, row: Row, pauses: Mapping[str, tuple[str, str]]) -> None:
-    """The rows kept for querying say exactly what the journal says."""
-    folded = {
-        "status": state.status,
-        "generation": state.generation,
-        "epoch": state.epoch,
-        "worker": state.worker,
-        "last_seq": max((event.seq for event in state.events), default=0),
-        "recoveries": state.recoveries,
-        "done": state.done,
-        "started_at": state.started_at,
-        "ended_at": state.ended_at,
-        "outcome": state.outcome,
-    }
-    last = folded["last_seq"]
-    assert isinstance(last, int)
-    for name, value in folded.items():
-        if getattr(row, name) != value:
-            state.blame("C5", last, f"the row has {name} {getattr(row, name)!r}, the journal {value!r}")
-    if row.status in TERMINAL and row.ended_at is None:
-        state.blame("C5", last, f"{row.status} without ended_at")
-    kept = {pause: status for pause, (task, status) in pauses.items() if task == state.task}
-    told = {pause.id: pause.status for pause in state.pauses.values()}
-    for name in sorted(kept.keys() | told.keys()):
-        if kept.get(name) != told.get(name):
-            state.blame("C5", last, f"pause {name} is {kept.get(name)} in its row, {told.get(name)} in the journal")
 
 
 def _check_writer(state: State, event: Event) -> None:

@@ -16,7 +16,6 @@ from everstep.domain.ids import Instant, StepPath
 from everstep.domain.progress import item_counts, step_fraction
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.titles import bound_from, step_title
-from everstep.domain.usage import Usage
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.wire.failure import error_json
 from everstep.wire.pause import write_pause
@@ -31,6 +30,10 @@ _NOT_MEASURED: Final[JsonObject] = {
     "bytes_in": None,
     "bytes_out": None,
     "files_open": None,
+    "cost": 0,
+    "tokens_in": None,
+    "tokens_out": None,
+    "counts": {},
 }
 _SUGGESTED: Final = frozenset({"retry", "skip", "cancel"})
 """Answers that need nothing more, so that their request does what its label says."""
@@ -98,11 +101,12 @@ def _usage(attempt: Attempt) -> JsonObject | None:
     """What the engine measured and what the tool reported."""
     if attempt.wall_s is None:
         return None
-    said = attempt.usage or Usage()
-    reported: JsonObject = {
-        "cost": said.cost, "tokens_in": said.tokens_in, "tokens_out": said.tokens_out, "counts": {**said.counts}
-    }  # fmt: skip
-    return {"wall_s": attempt.wall_s, **_NOT_MEASURED, **reported}
+    usage: JsonObject = {"wall_s": attempt.wall_s, **_NOT_MEASURED}
+    said = attempt.usage
+    if said is not None:
+        usage |= {"cost": said.cost, "tokens_in": said.tokens_in, "tokens_out": said.tokens_out}
+        usage["counts"] = {**said.counts}
+    return usage
 
 
 def step_json(state: TaskState, path: StepPath, history: History | None = None, *, payloads: bool = True) -> JsonObject:

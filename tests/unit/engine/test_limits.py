@@ -11,9 +11,8 @@ import pytest
 from everstep import Engine, Plan, tool
 from everstep.domain.errors import Conflict, PlanError, Validation
 from everstep.domain.ids import Instant
-from everstep.domain.limits import TaskLimits
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.facade.desk import Wish
+from everstep.facade.accept import Wish
 from everstep.facade.engine import as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Event
@@ -207,8 +206,8 @@ async def test_a_deadline_ends_the_task_and_stands_still_while_paused(engine: Te
 async def test_limits_can_only_be_lowered(engine: TestEngine) -> None:
     plan = plan_of(asks(1), limits={"calls": 100})
     with pytest.raises(Validation, match="calls 101 is above 100"):
-        await start(engine, plan, limits=TaskLimits(calls=101))
-    task = await start(engine, plan, limits=TaskLimits(calls=0))
+        await start(engine, plan, limits={"calls": 101})
+    task = await start(engine, plan, limits={"calls": 0})
     assert [pause.type for pause in (await still(engine, task)).pauses] == ["limitReached"]
     with pytest.raises(PlanError) as refused:
         await engine.start(plan_of(asks(1), limits={"cost": 50}))

@@ -11,7 +11,7 @@ import pytest
 from everstep import Engine, Plan, tool
 from everstep.domain.errors import PlanError, SettingsError
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.facade.desk import Wish
+from everstep.facade.accept import Wish
 from everstep.facade.engine import as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Event

@@ -176,7 +176,7 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
     [
         {"approve": "Really?"},
         {"fallback": [{"value": 1}]},
-        {"limits": {"output": "1MB"}},
+        {"limits": {"disk": "1MB"}},
         {"breaker": "mine"},
     ],
 )

@@ -1,66 +1,24 @@
 """A store in dictionaries: the same semantics, and nothing is left when the process ends. For tests and trials."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from everstep.adapters.stores import journal
-from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, Stamp
+from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn
+from everstep.adapters.stores.memory_rows import Kept, fits, line_up
 from everstep.adapters.stores.memory_traffic import MemoryTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
-from everstep.domain.events import Actor, TaskCreated
+from everstep.domain.events import TaskCreated
 from everstep.domain.fold import fold
 from everstep.domain.pauses import PauseStatus, PauseType
-from everstep.domain.queue import rank
-from everstep.domain.states import CLAIMABLE, TaskStatus
+from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonValue
 from everstep.ports import store as port
 from everstep.wire.event import decode, long_plan
 from everstep.wire.values import loads_strict
-
-
-@dataclass(slots=True, kw_only=True)
-class Kept:
-    """One task."""
-
-    new: t.NewTask
-    row: t.TaskRow
-    num: int
-    epoch: i.Epoch = i.Epoch(0)
-    worker: i.WorkerId | None = None
-    updated_at: i.Instant
-    events: list[port.Journaled] = field(default_factory=list)
-
-    @property
-    def last_seq(self) -> i.Seq:
-        return i.Seq(len(self.events))
-
-    def stale(self) -> port.Stale:
-        return port.Stale(status=self.row.status, epoch=self.epoch, worker=self.worker, last_seq=self.last_seq)
-
-    def stamp(self, at: i.Instant, generation: int, actor: Actor) -> Stamp:
-        return Stamp(task=self.new.id, last_seq=self.last_seq, generation=generation, at=at, actor=actor)
-
-    def summary(self) -> port.TaskSummary:
-        new = self.new
-        return port.TaskSummary(
-            id=new.id,
-            owner=new.owner,
-            key=new.key,
-            title=new.title,
-            plan_name=new.plan_name,
-            plan_digest=new.plan_digest,
-            priority=new.priority,
-            created_at=new.at,
-            updated_at=self.updated_at,
-            epoch=self.epoch,
-            worker=self.worker,
-            seq=self.last_seq,
-            steps=new.steps,
-            row=self.row,
-        )
 
 
 class MemoryStore(MemoryTraffic):
@@ -139,7 +97,7 @@ class MemoryStore(MemoryTraffic):
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:
         newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
-        found = [kept for kept in newest if _fits(kept, which) and self._asks(kept, which.reason)]
+        found = [kept for kept in newest if fits(kept, which) and self._asks(kept, which.reason)]
         if which.cursor is not None:
             nums = [str(kept.num) for kept in found]
             if which.cursor not in nums:
@@ -208,8 +166,7 @@ class MemoryStore(MemoryTraffic):
                 yield kept
 
     def _queue(self) -> list[Kept]:
-        waiting = [kept for kept in self._tasks.values() if kept.worker is None and kept.row.status in CLAIMABLE]
-        return sorted(waiting, key=lambda kept: (rank(kept.new.priority, kept.new.at), kept.num))
+        return line_up(self._tasks.values())
 
     async def place_of(self, task: i.TaskId) -> int | None:
         queue = [kept.new.id for kept in self._queue()]
@@ -412,19 +369,3 @@ class MemoryStore(MemoryTraffic):
         if self._me is None:
             raise EngineClosed("the store is not open")
         return self._me
-
-
-def _fits(kept: Kept, which: port.TaskFilter) -> bool:
-    new = kept.new
-    text = (which.text or "").lower()
-    return (
-        which.owner in (None, new.owner)
-        and (which.statuses is None or kept.row.status in which.statuses)
-        and which.plan_name in (None, new.plan_name)
-        and which.plan_digest in (None, new.plan_digest)
-        and which.inputs_digest in (None, new.inputs_digest)
-        and (which.since is None or new.at >= which.since)
-        and (which.tool is None or which.tool in new.tools)
-        and (which.label is None or new.labels.get(which.label[0]) == which.label[1])
-        and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
-    )

@@ -35,7 +35,7 @@ def _post(path: str, scope: Scope, handler: str, body: str, *, local: str = "") 
     return Route(method="POST", path=path, scope=scope, handler=handler, body=fields, local=more)
 
 
-def _route(method: str, path: str, scope: Scope, handler: str, body: str) -> Route:
+def _route(method: str, path: str, scope: Scope, handler: str, *, body: str) -> Route:
     return Route(method=method, path=path, scope=scope, handler=handler, body=frozenset(body.split()))
 
 
@@ -50,7 +50,7 @@ ROUTES: Final = (
     ),
     _get("/v1/tasks", "tasks.list", "status plan tool reason label since q limit cursor"),
     _get(_TASK, "tasks.get", "include"),
-    _route("PATCH", _TASK, "w", "tasks.update", "title labels priority"),
+    _route("PATCH", _TASK, "w", "tasks.update", body="title labels priority"),
     _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
     _get(f"{_TASK}/steps", "steps.list", "limit cursor"),
     _get(f"{_TASK}/steps/{{step}}", "steps.get"),
@@ -68,7 +68,7 @@ ROUTES: Final = (
     _get("/v1/schemas/plan", "plans.schema"),
     _get("/v1/tools", "tools.list"),
     _get("/v1/tools/{name}", "tools.get"),
-    _route("PUT", "/v1/halt", "admin", "admin.halt", "on mode note"),
+    _route("PUT", "/v1/halt", "admin", "admin.halt", body="on mode note"),
     _get("/v1/health", "admin.health", scope="open"),
     _get("/v1/ready", "admin.ready", scope="open"),
 )

@@ -2,18 +2,15 @@
 
 from typing import Final
 
-from everstep.domain.commands import GRACEFUL
 from everstep.domain.errors import NotFound, Validation
 from everstep.domain.events import TaskUpdated
-from everstep.domain.limits import TaskLimits
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing, etag, find_task, journal, opened, task_reply, unless_changed
 from everstep.doors.api.request import Fields, Response
 from everstep.doors.api.sources import requested_plan
-from everstep.facade.desk import Wish
-from everstep.wire.limits import read_limits
+from everstep.facade.accept import Wish
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import task_json
@@ -43,7 +40,7 @@ async def create(back: Backing, asked: Asked) -> Response:
         labels=_labels(asked.fields),
         priority=asked.fields.count("priority", 1),
         pause_after=asked.fields.text("pause_after"),
-        limits=_limits(asked.fields),
+        limits=asked.fields.map("limits"),
         deadline=asked.fields.time("deadline"),
     )
     state = await back.desk.submit(wish, asked.who)
@@ -75,7 +72,7 @@ async def get(back: Backing, asked: Asked) -> Response:
 
 async def pause(back: Backing, asked: Asked) -> Response:
     """Ask for a pause; what cannot be cut off is let end, and the reply says which way it went."""
-    mode = asked.fields.text("mode") or GRACEFUL
+    mode = asked.fields.text("mode") or "graceful"
     seen = await _seen(back, asked)
     state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"), mode)
     body = await _body(back, state)
@@ -151,11 +148,6 @@ async def _exists(back: Backing, asked: Asked, key: str) -> bool:
         return (await back.desk.get(key, asked.who)).key == key
     except NotFound:
         return False
-
-
-def _limits(fields: Fields) -> TaskLimits | None:
-    given = fields.map("limits")
-    return None if given is None else read_limits(given)
 
 
 def _labels(fields: Fields) -> dict[str, str] | None:

@@ -113,7 +113,10 @@ BAD: dict[str, tuple[dict[str, JsonValue], int, str]] = {
     "pause after nothing": ({"plan": ECHO, "pause_after": "zzz"}, 400, "bad_request"),
     "no number": ({"plan": TWO, "inputs": {"topic": float("nan")}}, 422, "inputs_invalid"),
     "too large a number": ({"plan": ANY, "inputs": {"x": 2**60}}, 400, "bad_request"),
-    "later": ({"plan": ECHO, "deadline": "2030-01-01T00:00:00Z"}, 422, "unknown_field"),
+    "later": ({"plan": ECHO, "pause_timeout": "1h"}, 422, "unknown_field"),
+    "when": ({"plan": ECHO, "deadline": "tomorrow"}, 400, "bad_request"),
+    "more": ({"plan": ECHO, "limits": {"calls": 10**7}}, 400, "bad_request"),
+    "what": ({"plan": ECHO, "limits": {"cals": 1}}, 400, "bad_request"),
 }
 
 

@@ -10,17 +10,15 @@ from typing import Any, Final, Protocol
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
-from everstep.adapters.stores.sqlite.desk import HALT, Desk, Mismatch, lines
+from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, lines
 from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
 from everstep.domain.events import TaskCreated
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
-from everstep.domain.rate import reserve
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, NewTask, StepCommit, Sweep
 from everstep.ports.store import Claim, Claimed, Commit, Committed, Created, Creation, KeyTaken
-from everstep.ports.traffic import Reservation
 from everstep.wire.event import long_plan
 
 COMMAND_BYTES: Final = 1024
@@ -344,40 +342,6 @@ class BeatUnit:
     def apply(self, desk: Desk) -> None:
         if desk.change("beat_worker", {"id": self.worker, "at": self.at}) != 1:
             raise LeaseLost(f"{self.worker} was fenced")
-
-
-@record
-class RateUnit:
-    """Places in rates."""
-
-    wishes: tuple[Reservation, ...]
-    areas: tuple[str, ...] = ("rate",)
-    size_bytes: int = COMMAND_BYTES
-
-    def apply(self, desk: Desk) -> list[Instant]:
-        granted = []
-        for wish in self.wishes:
-            arrival = next((row[0] for row in desk.rows("find_rate", (wish.name,))), None)
-            at, arrival = reserve(wish.rate, arrival, wish.at)
-            desk.change("move_rate", (wish.name, arrival))
-            granted.append(at)
-        return granted
-
-
-@record
-class HaltUnit:
-    """Everything stands still, or goes on."""
-
-    body: str | None
-    areas: tuple[str, ...] = ("halt",)
-    size_bytes: int = COMMAND_BYTES
-
-    def apply(self, desk: Desk) -> None:
-        if self.body is None:
-            desk.change("forget_meta", (HALT,))
-        else:
-            desk.change("put_meta", (HALT, self.body))
-        desk.forget_halt()
 
 
 @record

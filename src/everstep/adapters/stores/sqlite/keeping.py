@@ -11,8 +11,9 @@ from everstep.adapters.stores.journal import label_text
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
 from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.errors import Conflict, Unavailable
-from everstep.domain.fold import BrokenJournal, fold
+from everstep.domain.fold import fold
 from everstep.domain.ids import Instant
+from everstep.domain.moving import BrokenJournal
 from everstep.domain.task import TaskState
 from everstep.ports.fault import Fault, no_fault
 from everstep.wire.event import Fetch, Unreadable, decode

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from everstep.adapters.stores.sqlite import rows
 from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.errors import StoreRefused, Validation
-from everstep.domain.fold import BrokenJournal, fold
+from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
+from everstep.domain.moving import BrokenJournal
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState

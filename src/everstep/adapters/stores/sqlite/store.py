@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from everstep.adapters.stores.sqlite import apply, keeping, questions, traffic
+from everstep.adapters.stores.sqlite import apply, keeping, questions
 from everstep.adapters.stores.sqlite.connect import Durability
-from everstep.adapters.stores.sqlite.hold import Hold, open_store, opened
+from everstep.adapters.stores.sqlite.hold import Hold, open_store
 from everstep.adapters.stores.sqlite.opening import Setup
+from everstep.adapters.stores.sqlite.traffic import SqliteTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.values import JsonValue
 from everstep.ports import store as port
 from everstep.ports.clock import Clock
 from everstep.ports.fault import Fault, no_fault
-from everstep.ports.traffic import Halt, Reservation
 
 BEAT_MAX_S: Final = 10.0
 
 
-class SqliteStore:
+class SqliteStore(SqliteTraffic):
     """One file, one engine."""
 
     def __init__(
@@ -46,10 +46,6 @@ class SqliteStore:
         )
         self._clock = clock
         self._held: Hold | None = None
-
-    @property
-    def _hold(self) -> Hold:
-        return opened(self._held)
 
     async def open(self, worker: port.Worker) -> None:
         """Lock, migrate, verify, register; raises StoreLocked, StoreRefused, Unavailable."""
@@ -131,24 +127,6 @@ class SqliteStore:
         """Commands and answers, guarded by (status, generation, open pause)."""
         answers = await self._hold.writes.submit([apply.CommandUnit(command=command) for command in commands])
         return cast("Sequence[port.Commit]", answers)
-
-    # What all tasks share
-
-    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[i.Instant]:
-        """When each may call; its place is taken."""
-        return await traffic.reserve(self._hold, wishes)
-
-    async def set_halt(self, halt: Halt | None) -> None:
-        """Halt, or go on."""
-        await traffic.set_halt(self._hold, halt)
-
-    async def get_halt(self) -> Halt | None:
-        """Whether everything is halted."""
-        return await traffic.get_halt(self._hold)
-
-    async def place_of(self, task: i.TaskId) -> int | None:
-        """Its place in the queue."""
-        return await traffic.place_of(self._hold, task)
 
     # Journal and payloads
 

@@ -1,0 +1,93 @@
+"""How a task or a step gets from one state to the next: every move by its table. Part of `fold`; nobody else moves."""
+
+from everstep.domain import events as e
+from everstep.domain.ids import Instant, StepPath, split_path
+from everstep.domain.states import ENDED, STEP_MOVES, TASK_MOVES, Phase, StepStatus, TaskStatus
+from everstep.domain.task import StepState, TaskState
+
+
+class BrokenJournal(AssertionError):
+    """The journal says something that cannot follow from what it said before."""
+
+
+def step_of(state: TaskState, path: StepPath) -> StepState:
+    """The state of a step; the first look at an item makes it."""
+    found = state.steps.get(path)
+    if found is None:
+        found = state.steps[path] = StepState(path=path)
+        name, index = split_path(path)
+        if index is None:
+            raise BrokenJournal(f"{state.id}: the plan has no step {path}")
+        step = state.steps[StepPath(name)]
+        step.items_open[index] = None
+        step.items_next = max(step.items_next, index + 1)
+    return found
+
+
+def move_task(state: TaskState, to: TaskStatus) -> None:
+    """The task moves, or the journal is broken."""
+    if to not in TASK_MOVES[state.status]:
+        raise BrokenJournal(f"{state.id}: {state.status} cannot become {to}")
+    state.status = to
+
+
+def move_step(state: TaskState, step: StepState, to: StepStatus) -> None:
+    """A step moves, or the journal is broken; running on is no move."""
+    before = step.status
+    if to not in STEP_MOVES[before]:
+        if before is to is StepStatus.RUNNING:
+            return
+        raise BrokenJournal(f"step {step.path}: {before} cannot become {to}")
+    step.status = to
+    if step.path[-1] != "]":
+        state.under_way += (to not in ENDED) - (before is not StepStatus.PENDING)
+
+
+def begin_step(state: TaskState, step: StepState, at: Instant) -> None:
+    """Its clock begins, once."""
+    if step.started_at is None:
+        step.started_at = at
+        step.still_ms = state.still_ms
+
+
+def end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
+    """Nothing of it is open any more."""
+    move_task(state, to)
+    state.ended_at = at
+    state.budget.rest(at)
+    state.worker = None
+    state.pauses.clear()
+    state.timers.clear()
+
+
+def end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
+    """It has its outcome."""
+    move_step(state, step, to)
+    if step.attempt is not None:
+        step.attempt = None
+        state.open.pop(step.path, None)
+    step.wait = None
+    if state.awaiting:
+        state.awaiting.pop(step.path, None)
+    step.phase = Phase.DONE
+    step.retry_at = None
+    state.timers.pop(step.path, None)
+    step.pause = None
+    step.ended_at = at
+    name, index = split_path(step.path)
+    if index is None:
+        state.done += 1
+    else:
+        parent = state.steps[StepPath(name)]
+        parent.items_open.pop(index)
+        parent.items_ended += 1
+        parent.items_failed += to is StepStatus.FAILED
+
+
+def skip_all(state: TaskState, paths: tuple[StepPath, ...], reason: e.SkipReason, at: Instant) -> None:
+    """What an ending task leaves undone."""
+    for path in paths:
+        step = step_of(state, path)
+        if not step.ended:
+            end_step(state, step, StepStatus.SKIPPED, at)
+            step.skip_reason = reason
