@@ -14,6 +14,7 @@ from everstep.facade.accept import Wish
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import task_json
+from everstep.wire.times import to_text
 
 KEY: Final = "idempotency-key"
 PARTS: Final = frozenset({"attempts", "plan"})
@@ -61,7 +62,7 @@ async def get(back: Backing, asked: Asked) -> Response:
         return Response(status=304, headers={"etag": etag(state)}, body=b"")
     history = await journal(back, state.id)
     await _fetch(back, state)
-    body = task_json(state, history)
+    body = _with_halt(back, state, task_json(state, history))
     body["queue"] = await _queue(back, state)
     if "attempts" in include:
         body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
@@ -140,7 +141,21 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
 
 
 async def _body(back: Backing, state: TaskState) -> JsonObject:
-    return task_json(state, await opened(back, state))
+    return _with_halt(back, state, task_json(state, await opened(back, state)))
+
+
+def _with_halt(back: Backing, state: TaskState, body: JsonObject) -> JsonObject:
+    """While everything is halted, that is what a task waits for which nobody has paused."""
+    halt = back.desk.halted
+    if halt is None or state.status in TERMINAL or state.status is TaskStatus.PAUSED:
+        return body
+    since, words = to_text(halt.at), f"everything is halted by {halt.by}"
+    waiting: JsonObject = {"kind": "halt", "detail": halt.note or halt.by, "until": None, "ref": None}
+    explain = body["explain"]
+    assert isinstance(explain, dict)
+    text = f"{words}: everstep resume --all"
+    body["explain"] = {**explain, "doing": words, "since": since, "waiting_on": waiting, "text": text}
+    return body
 
 
 async def _exists(back: Backing, asked: Asked, key: str) -> bool:

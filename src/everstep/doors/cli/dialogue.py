@@ -24,6 +24,7 @@ _LETTERS: Final = {
     "supply_output": ("o", "[o]utput"),
     "run_producer": ("p", "call the [p]roducer"),
     "answer": ("a", "[a]nswer"),
+    "raise_limit": ("r", "[r]aise it"),
     "resume": ("r", "[r]esume"),
     "skip": ("s", "[s]kip"),
     "fail": ("f", "[f]ail"),
@@ -92,6 +93,8 @@ class Dialogue:
             return f"{self._missing[0]} = (Enter alone: back) >"
         if self._answer in ("retry_with", "supply_arguments"):
             return "NAME=VALUE (Enter alone: send) >"
+        if self._answer == "raise_limit":
+            return "the new limit, a number >"
         return "its output, as JSON (Enter alone: null) >"
 
     def hear(self, line: str) -> Json | str | None:
@@ -105,7 +108,8 @@ class Dialogue:
                 return self._answered(line)
             if self._answer in ("retry_with", "supply_arguments"):
                 return self._argument(text)
-            return {"answer": self._answer, "output": value_of(text) if text else None}
+            field = "max" if self._answer == "raise_limit" else "output"
+            return {"answer": self._answer, field: value_of(text) if text else None}
         except BadValue as error:
             self.message = str(error)
             return None
@@ -148,7 +152,7 @@ class Dialogue:
         if chosen in ("retry_with", "supply_arguments"):
             reason = self.pause["reason"]
             self._missing = list(reason.get("missingFields") or filter(None, (reason.get("missingParam"),)))
-        elif chosen not in ("happened", "supply_output", "answer"):
+        elif chosen not in ("happened", "supply_output", "answer", "raise_limit"):
             return {"answer": chosen}
         self._answer = chosen
         return None

@@ -82,7 +82,9 @@ async def test_everything_can_be_halted_and_health_says_who_did_it(window: Windo
     task = await window.start(HOLD)
     await window.engine.clock.advance("1h")
     path = f"/v1/tasks/{task['id']}"
-    assert (await window.good("GET", path))["status"] == "queued"
+    shown = await window.good("GET", path)
+    assert (shown["status"], shown["explain"]["waiting_on"]["kind"]) == ("queued", "halt")
+    assert "everstep resume --all" in shown["explain"]["text"]
     assert await window.good("PUT", "/v1/halt", {"on": False}) == {"halt": None}
     await window.engine.clock.advance("1s")
     assert (await window.good("GET", path))["status"] == "completed"
