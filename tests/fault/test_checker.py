@@ -235,7 +235,7 @@ def test_the_tables_are_copies() -> None:
     assert {str(k): {str(v) for v in to} for k, to in states.STEP_MOVES.items()} == moves.STEP_MOVES
     assert {str(k): {str(v) for v in to} for k, to in states.ATTEMPT_MOVES.items()} == moves.ATTEMPT_MOVES
     assert states.TERMINAL == moves.TERMINAL
-    assert moves.PUT_BACK == dict.fromkeys(FOR_PRODUCER, {str(status) for status in states.PUT_BACK})
+    assert {answer: {str(status) for status in states.PUT_BACK} for answer in FOR_PRODUCER} == moves.PUT_BACK
 
 
 def test_a_living_process_is_found() -> None:
