@@ -90,7 +90,7 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
         raise illegal(state, "resume")
     asked = state.pauses.get(asked_pause(state) or PauseId(""))
     if asked is None:
-        if state.pauses:
+        if state.pauses and state.status is TaskStatus.PAUSED:
             oldest = next(iter(state.pauses.values()))
             raise Conflict(
                 f"the task waits for an answer: {oldest.title}",
