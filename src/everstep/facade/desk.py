@@ -182,9 +182,18 @@ class Desk:
         self._runtime.require_ready()
         return self._told(await control.resume(task, who, note, self._kit))
 
-    async def update(self, task: TaskId, who: Who, wanted: TaskUpdated) -> TaskState:
-        """Change title, labels or priority."""
+    async def update(
+        self,
+        task: TaskId,
+        who: Who,
+        *,
+        title: str | None = None,
+        labels: dict[str, str] | None = None,
+        priority: int | None = None,
+    ) -> TaskState:
+        """Change title, labels or priority; what is not said stays."""
         self._runtime.require_ready()
+        wanted = TaskUpdated(title=title, labels=labels, priority=priority)
         return await control.update(task, who, wanted, self._kit)
 
     async def place_of(self, task: TaskId) -> int | None:

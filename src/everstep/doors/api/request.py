@@ -133,6 +133,16 @@ class Fields:
             raise Validation(f"'{name}' must be an object")
         return value
 
+    def texts(self, name: str) -> dict[str, str] | None:
+        """An object of texts, if there is one."""
+        given = self.map(name)
+        if given is None:
+            return None
+        texts = {key: value for key, value in given.items() if isinstance(value, str)}
+        if len(texts) < len(given):
+            raise Validation(f"'{name}' must be texts")
+        return texts
+
     def time(self, name: str) -> Instant | None:
         """A moment, if there is one."""
         text = self.text(name)

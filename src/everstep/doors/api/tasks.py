@@ -3,18 +3,26 @@
 from typing import Final
 
 from everstep.domain.errors import NotFound, Validation
-from everstep.domain.events import TaskUpdated
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
-from everstep.doors.api.context import Asked, Backing, etag, find_task, journal, opened, task_reply, unless_changed
-from everstep.doors.api.request import Fields, Response
+from everstep.doors.api.context import (
+    Asked,
+    Backing,
+    etag,
+    find_task,
+    journal,
+    opened,
+    task_reply,
+    unless_changed,
+)
+from everstep.doors.api.halting import with_halt
+from everstep.doors.api.request import Response
 from everstep.doors.api.sources import requested_plan
 from everstep.facade.accept import Wish
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import task_json
-from everstep.wire.times import to_text
 
 KEY: Final = "idempotency-key"
 PARTS: Final = frozenset({"attempts", "plan"})
@@ -38,7 +46,7 @@ async def create(back: Backing, asked: Asked) -> Response:
         trusted=plan.trusted,
         key=key,
         title=asked.fields.text("title"),
-        labels=_labels(asked.fields),
+        labels=asked.fields.texts("labels"),
         priority=asked.fields.count("priority", 1),
         pause_after=asked.fields.text("pause_after"),
         limits=asked.fields.map("limits"),
@@ -62,7 +70,7 @@ async def get(back: Backing, asked: Asked) -> Response:
         return Response(status=304, headers={"etag": etag(state)}, body=b"")
     history = await journal(back, state.id)
     await _fetch(back, state)
-    body = _with_halt(back, state, task_json(state, history))
+    body = with_halt(back, state, task_json(state, history))
     body["queue"] = await _queue(back, state)
     if "attempts" in include:
         body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
@@ -94,12 +102,14 @@ async def update(back: Backing, asked: Asked) -> Response:
     """Another title, other labels, another priority."""
     seen = await _seen(back, asked)
     fields = asked.fields
-    wanted = TaskUpdated(
+    state = await back.desk.update(
+        seen.id,
+        asked.who,
         title=fields.text("title"),
-        labels=_labels(fields),
+        labels=fields.texts("labels"),
         priority=fields.count("priority", 1) if "priority" in fields else None,
     )
-    return await _told(back, asked, await back.desk.update(seen.id, asked.who, wanted), 200)
+    return await _told(back, asked, state, 200)
 
 
 async def cancel(back: Backing, asked: Asked) -> Response:
@@ -141,21 +151,7 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
 
 
 async def _body(back: Backing, state: TaskState) -> JsonObject:
-    return _with_halt(back, state, task_json(state, await opened(back, state)))
-
-
-def _with_halt(back: Backing, state: TaskState, body: JsonObject) -> JsonObject:
-    """While everything is halted, that is what a task waits for which nobody has paused."""
-    halt = back.desk.halted
-    if halt is None or state.status in TERMINAL or state.status is TaskStatus.PAUSED:
-        return body
-    since, words = to_text(halt.at), f"everything is halted by {halt.by}"
-    waiting: JsonObject = {"kind": "halt", "detail": halt.note or halt.by, "until": None, "ref": None}
-    explain = body["explain"]
-    assert isinstance(explain, dict)
-    text = f"{words}: everstep resume --all"
-    body["explain"] = {**explain, "doing": words, "since": since, "waiting_on": waiting, "text": text}
-    return body
+    return with_halt(back, state, task_json(state, await opened(back, state)))
 
 
 async def _exists(back: Backing, asked: Asked, key: str) -> bool:
@@ -163,13 +159,3 @@ async def _exists(back: Backing, asked: Asked, key: str) -> bool:
         return (await back.desk.get(key, asked.who)).key == key
     except NotFound:
         return False
-
-
-def _labels(fields: Fields) -> dict[str, str] | None:
-    given = fields.map("labels")
-    if given is None:
-        return None
-    labels = {name: value for name, value in given.items() if isinstance(value, str)}
-    if len(labels) < len(given):
-        raise Validation("'labels' must be texts")
-    return labels
