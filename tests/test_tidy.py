@@ -20,18 +20,20 @@ EXCEPTIONS: dict[tuple[str, str], int] = {
     ("src/everstep/engine/commit.py", "own modules imported"): 14,
     ("src/everstep/engine/fanout.py", "own modules imported"): 14,
     ("src/everstep/engine/propose.py", "own modules imported"): 15,
-    ("src/everstep/engine/submit.py", "own modules imported"): 13,
+    ("src/everstep/engine/child.py", "own modules imported"): 13,
     ("src/everstep/engine/walk.py", "own modules imported"): 13,
     # one room per family of routes
     ("src/everstep/doors/api/handlers.py", "own modules imported"): 13,
     # objects with every field of the catalogue, and a port's verbs, each handed on to who knows
     ("src/everstep/wire/step.py", "own modules imported"): 13,
     ("src/everstep/wire/task.py", "own modules imported"): 13,
-    ("src/everstep/adapters/stores/sqlite/store.py", "own modules imported"): 13,
+    ("src/everstep/adapters/stores/sqlite/store.py", "own modules imported"): 14,
     ("src/everstep/facade/desk.py", "own modules imported"): 18,
     ("src/everstep/facade/engine.py", "own modules imported"): 16,
     ("src/everstep/facade/task.py", "own modules imported"): 13,
     ("src/everstep/testing/engine.py", "own modules imported"): 18,
+    # the whole port in one class
+    ("src/everstep/adapters/stores/memory.py", "own modules imported"): 14,
 }
 
 RULES: tuple[Callable[[Source], Iterator[Problem]], ...] = (

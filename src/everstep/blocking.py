@@ -9,6 +9,7 @@ import logging
 import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -162,9 +163,17 @@ class Engine:
         labels: Mapping[str, str] | None = None,
         priority: int = 1,
         pause_timeout: str | None = None,
+        limits: JsonObject | None = None,
     ) -> "Task":
         started = self._engine.start(
-            plan, inputs, key=key, title=title, labels=labels, priority=priority, pause_timeout=pause_timeout
+            plan,
+            inputs,
+            key=key,
+            title=title,
+            labels=labels,
+            priority=priority,
+            pause_timeout=pause_timeout,
+            limits=limits,
         )
         return Task(self._wait(started), self._open())
 
@@ -251,8 +260,8 @@ class Task(ReworkedBlockingTask):
     def result(self, *, on_pause: str = "wait") -> Result:
         return self._thread.wait(self._task.result(on_pause=on_pause))
 
-    def pause(self, *, note: str | None = None) -> Self:
-        self._thread.wait(self._task.pause(note=note))
+    def pause(self, mode: str = "graceful", *, note: str | None = None) -> Self:
+        self._thread.wait(self._task.pause(mode, note=note))
         return self
 
     def resume(self, *, note: str | None = None) -> Self:
@@ -297,14 +306,20 @@ class Pause:
     def not_happened(self, *, note: str | None = None, by: str | None = None) -> None:
         self._thread.wait(self._pause.not_happened(note=note, by=by))
 
-    def retry(self, *, note: str | None = None, by: str | None = None) -> None:
-        self._thread.wait(self._pause.retry(note=note, by=by))
+    def retry(self, *, at: datetime | None = None, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.retry(at=at, note=note, by=by))
 
     def retry_with(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
         self._thread.wait(self._pause.retry_with(arguments, note=note, by=by))
 
     def supply_arguments(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
         self._thread.wait(self._pause.supply_arguments(arguments, note=note, by=by))
+
+    def run_producer(self, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.run_producer(note=note, by=by))
+
+    def raise_limit(self, max: float, *, note: str | None = None, by: str | None = None) -> None:
+        self._thread.wait(self._pause.raise_limit(max, note=note, by=by))
 
     def supply_output(self, output: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
         self._thread.wait(self._pause.supply_output(output, note=note, by=by))

@@ -29,10 +29,14 @@ from everstep.domain.events import Actor, ActorKind
 from everstep.domain.expiry import Patience
 from everstep.domain.ids import Millis, WorkerId
 from everstep.domain.policy import RetryPolicy
+from everstep.domain.rate import parse_rate
+from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog
 from everstep.engine.feed import Feed
-from everstep.engine.kit import Kit, Limits
+from everstep.engine.kit import Kit
+from everstep.engine.passage import Passage
+from everstep.engine.pools import Pools
 from everstep.engine.runtime import Runtime
 from everstep.engine.take_back import TakeBack
 from everstep.ports.adapter import Completed
@@ -43,6 +47,7 @@ from everstep.ports.fault import Fault
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store, Worker
 from everstep.ports.tool import ToolAdapter
+from everstep.ports.traffic import Traffic
 from everstep.settings import Settings
 from everstep.wire.values import Codec
 
@@ -80,6 +85,8 @@ class Outside:
     sink: Sink
     fault: Fault
     codec: Codec
+    traffic: Traffic | None = None
+    """None: the store is that too."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,6 +145,11 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
     worker_id = WorkerId(outside.entropy.new_id("w"))
     kit = Kit(
         store=outside.store,
+        passage=Passage(
+            traffic=outside.traffic or cast("Traffic", outside.store),
+            pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}),
+            rates={name: rate for name, text in settings.rates.items() if (rate := parse_rate(text)) is not None},
+        ),
         codec=outside.codec,
         clock=outside.clock,
         pulse=outside.pulse,
@@ -187,7 +199,8 @@ def limits_of(settings: Settings) -> Limits:
         llm_approvals=frozenset(settings.llm_approvals),
         policy=policy_version(settings.llm_approvals),
         items_max=settings.limits.items,
-        live_tasks_max=settings.limits.live_tasks,
+        live_tasks=settings.limits.live_tasks,
+        of_task=settings.limits.of_task,
         retry=RetryPolicy(
             times=retry.times,
             delay_ms=Millis(retry.delay_ms),

@@ -17,12 +17,15 @@ from everstep.adapters.stores.sqlite.migrate import migrations
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Conflict, StoreError, StoreFull, StoreRefused, Unavailable
 from everstep.domain.ids import Seq, TaskId
+from everstep.domain.rate import Rate
 from everstep.domain.task import StepCommit
 from everstep.ports.store import Committed, Stale, TaskFilter
+from everstep.ports.traffic import Reservation
 from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE
 from everstep.testing.conformance.stage import Scene, done, refused
+from everstep.testing.conformance.store_traffic import traffic
 from tests.conformance.sqlite_stage import opened, raw, rows
 
 
@@ -173,15 +176,18 @@ async def test_every_write_passes_its_points(tmp_path: Path, points: Points) -> 
         done(await on.command(f.command(await on.load(state.id), f.note("x"))))
         await asyncio.to_thread(on.store.beat, on.me.id, f.later(1))
         done(await on.sweep(f.sweep(await on.load(state.id))))
+        await traffic(on).reserve([Reservation(name="local/x", rate=Rate(limit=1, period_ms=1), at=f.later(1))])
+        await traffic(on).set_halt(None)
         large = f.CODEC.seal("x" * 40_000)
         assert large.raw is not None
         await on.store.put_payloads([(large.digest, large.raw)])
         await on.store.backup(tmp_path / "copy.db")
-    areas = ("create", "claim", "intent", "outcome", "command", "renew", "sweep")
+    areas = ("create", "claim", "intent", "outcome", "command", "renew", "sweep", "rate", "halt")
     expected = [f"{area}.commit.{when}" for area in areas for when in ("before", "after")]
     expected += [f"artifact.write.{when}" for when in ("before", "mid", "after")]
-    assert points.passed[3 * len(migrations()) :] == [*expected, "backup.copy.before", "backup.copy.after"]
-    assert points.passed[:3] == ["migrate.apply.before", "migrate.apply.mid", "migrate.apply.after"]
+    moves = 3 * len(migrations())
+    assert points.passed[moves:] == [*expected, "backup.copy.before", "backup.copy.after"]
+    assert points.passed[:moves] == [f"migrate.apply.{when}" for when in ("before", "mid", "after")] * len(migrations())
 
 
 @pytest.fixture

@@ -165,8 +165,8 @@ MUTANTS = (
         (
             Edit(
                 "domain/effects.py",
-                "    if effect in (Effect.PURE, Effect.IDEMPOTENT):\n",
-                "    if effect in (Effect.PURE, Effect.IDEMPOTENT, Effect.ONCE):\n",
+                "    if effect in REPEATABLE:\n",
+                "    if effect in {*REPEATABLE, Effect.ONCE}:\n",
             ),
         ),
         IN_A_CALL_MADE_ONCE,
@@ -188,7 +188,7 @@ MUTANTS = (
         "an outcome is not remembered",
         (
             Edit(
-                "domain/fold.py",
+                "domain/moves.py",
                 "    move_step(state, step, to)\n    if step.attempt is not None:\n",
                 "    if step.attempts > 1:\n        move_step(state, step, to)\n    if step.attempt is not None:\n",
             ),
@@ -202,8 +202,8 @@ MUTANTS = (
             Edit(
                 "engine/advance.py",
                 "    if state.status is TaskStatus.PAUSING or state.held_back:\n        finish.stand_still(lap)\n"
-                "    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing:\n",
-                "    if not kit.closing:\n",
+                "    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing and",
+                "    if not kit.closing and",
             ),
             Edit(
                 "adapters/stores/journal.py",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from everstep.domain import states
+from everstep.domain.pauses import FOR_PRODUCER
 from everstep.torture import moves
 from everstep.torture.checker import Bounds, check_canary, check_processes, main
 from everstep.torture.history import Frame, Said, read_effects
@@ -135,6 +136,7 @@ BROKEN: list[tuple[str, str, Edit]] = [
     ("C7", "a frame comes late", lambda h: h.streams.append(h.streams.pop(3))),
     ("C7", "a frame says another type", lambda h: h.streams.append(Frame(TASK, 1, "task.started", "new"))),
     ("C8", "an attempt while a pause of the task is open", start_while_paused),
+    ("C8", "cut off for a pause nobody asked for", lambda h: change(h, "attempt.abandoned", error={"code": "paused"})),
     ("C8", "an effect while paused", lambda h: h.acted("b", 1, 1095, "one")),
     ("C10", "a `once` step called again unasked", decide_by_itself),
     ("C10", "one attempt acts twice", act_twice),
@@ -312,6 +314,7 @@ def test_the_tables_are_copies() -> None:
     assert {str(k): {str(v) for v in to} for k, to in states.STEP_MOVES.items()} == moves.STEP_MOVES
     assert {str(k): {str(v) for v in to} for k, to in states.ATTEMPT_MOVES.items()} == moves.ATTEMPT_MOVES
     assert states.TERMINAL == moves.TERMINAL
+    assert {answer: {str(status) for status in states.PUT_BACK} for answer in FOR_PRODUCER} == moves.PUT_BACK
 
 
 def test_a_living_process_is_found() -> None:

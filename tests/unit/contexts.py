@@ -1,6 +1,7 @@
 """A `ctx` for calling tools without an engine."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,6 +42,7 @@ class Context:
     cancelled: bool = False
     log: Log = field(default_factory=Lines)
     fractions: list[float] = field(default_factory=list)
+    used: list[object] = field(default_factory=list)
 
     def now(self) -> Instant:
         return NOW
@@ -53,6 +55,18 @@ class Context:
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         self.fractions.append(fraction)
+
+    def usage(
+        self,
+        cost: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        **counts: float | None,
+    ) -> None:
+        self.used.append((cost, tokens_in, tokens_out, counts))
+
+    def outlives(self) -> Callable[[], None]:
+        return lambda: None
 
 
 def context(**said: object) -> Ctx:

@@ -9,13 +9,24 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 Answer: TypeAlias = "asyncio.Future[tuple[object, BaseException | None]]"
-Errand: TypeAlias = tuple[contextvars.Context, Callable[[], object], Answer]
+
+
+@dataclass(slots=True)
+class Errand:
+    """Work on its way to a thread; `on_end` is called on the loop if it ends when nobody waits any more."""
+
+    context: contextvars.Context
+    work: Callable[[], object]
+    answer: Answer
+    on_end: Callable[[], None] | None = None
+
 
 THREADS_MAX: Final = 64
 
@@ -30,15 +41,23 @@ class Threads:
         self._count = 0
         self._closed = False
 
-    async def call(self, work: Callable[[], T]) -> T:
-        """What `work` returns or raises. Context variables go along; cancelling gives up waiting, not the work."""
+    async def call(self, work: Callable[[], T], outlives: Callable[[], Callable[[], None]] | None = None) -> T:
+        """What `work` returns or raises. Context variables go along; cancelling gives up waiting, not the work.
+
+        Then `outlives` is called, and what it returns when the work has ended.
+        """
         assert not self._closed, "closed with its engine"
         answer: Answer = asyncio.get_running_loop().create_future()
-        self._errands.put((contextvars.copy_context(), work, answer))
+        errand = Errand(contextvars.copy_context(), work, answer)
+        self._errands.put(errand)
         if not self._idle.acquire(blocking=False) and self._count < self._limit:
             self._count += 1
             threading.Thread(target=self._serve, name=f"everstep-call-{self._count}", daemon=True).start()
-        result, error = await answer
+        try:
+            result, error = await answer
+        except asyncio.CancelledError:
+            errand.on_end = None if outlives is None else outlives()
+            raise
         if error is not None:
             raise error
         return result  # type: ignore[return-value]  # what `work` returned
@@ -51,18 +70,19 @@ class Threads:
 
     def _serve(self) -> None:
         while (errand := self._errands.get()) is not None:
-            context, work, answer = errand
-            if not answer.cancelled():  # given up before it began: never called
-                self._finish(answer, *_outcome(context, work))
-            del errand, context, work, answer  # an idle thread keeps nothing alive
+            given_up = errand.answer.cancelled()  # before it began: never called
+            self._finish(errand, *((None, None) if given_up else _outcome(errand.context, errand.work)))
+            del errand  # an idle thread keeps nothing alive
             self._idle.release()
 
-    def _finish(self, answer: Answer, result: object, error: BaseException | None) -> None:
+    def _finish(self, errand: Errand, result: object, error: BaseException | None) -> None:
         def deliver() -> None:
-            if not answer.done():
-                answer.set_result((result, error))
+            if not errand.answer.done():
+                errand.answer.set_result((result, error))
+            elif errand.on_end is not None:
+                errand.on_end()
 
-        loop = answer.get_loop()
+        loop = errand.answer.get_loop()
         if not loop.is_closed():
             loop.call_soon_threadsafe(deliver)
 

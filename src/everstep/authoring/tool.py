@@ -18,6 +18,7 @@ from everstep.domain.failure import Category, Failure
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
 from everstep.domain.quantities import parse_duration
+from everstep.domain.rate import parse_rate
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonValue
 from everstep.ports.function import Function, Named, ProbeAnswer
@@ -30,6 +31,7 @@ TIMEOUT_MS: Final = Millis(600_000)
 """What a function gets when nobody says: it may be a person's whole script."""
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z][A-Za-z0-9_-]*)*")
 NAME_CHARS_MAX: Final = 128
+PLACE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
 
 
 class ToolOptions(TypedDict, total=False):
@@ -53,6 +55,8 @@ class ToolOptions(TypedDict, total=False):
     configuration: tuple[type[Exception], ...]
     trusted_output: bool
     approve: bool
+    pool: str
+    rate: str
 
 
 class FunctionTool(Generic[P, R]):
@@ -171,6 +175,8 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         probeable="probe" in options,
         undoable="undo" in options,
         approve=options.get("approve", False),
+        pool=_named_place(name, "pool", options.get("pool")),
+        rate=_named_place(name, "rate", options.get("rate")),
     )
 
 
@@ -201,6 +207,15 @@ def _target(name: str, signature: Signature, argument: str | None) -> str | None
     if argument is not None and argument not in known:
         raise TypeError(did_you_mean(f"tool '{name}': target= names no argument", suggest(argument, [*known])))
     return argument
+
+
+def _named_place(name: str, option: str, said: str | None) -> str | None:
+    """A pool or a provider by its name; a rate may also be written out."""
+    written_out = option == "rate" and said is not None and parse_rate(said) is not None
+    if said is None or written_out or PLACE.fullmatch(said):
+        return said
+    wanted = "a name, or as 10/1s" if option == "rate" else "a name"
+    raise TypeError(f"tool '{name}': {option}='{said}' is not {wanted}")
 
 
 def _named(name: str, options: ToolOptions) -> Named:

@@ -4,18 +4,23 @@ Such a plan is sound, and may be checked and shown. But a key that is quietly ig
 asks before a call: so no task is made of it.
 """
 
+from collections.abc import Iterator
+
 from everstep.domain.plan import LimitsSpec, PlanSpec, StepSpec
 from everstep.domain.problem import Problem
 
-_STEP_KEYS = ("resources", "pool", "limits")
+_STEP_KEYS = ("resources",)
+_OF_PROCESSES = {"memory_bytes": "memory", "cpu_time_ms": "cpu_time", "disk_bytes": "disk"}
+"""Limits that only hold for tools with a process of their own."""
 
 
 def ahead(plan: PlanSpec) -> tuple[Problem, ...]:
     """Every key that nobody would honour."""
-    said = [("", "limits")] if plan.limits != LimitsSpec() else []
-    said += [("/defaults", "limits")] if plan.defaults.limits is not None else []
+    said = [*_limits("", plan.limits), *_limits("/defaults", plan.defaults.limits)]
     for place, steps in (("/steps", plan.steps), ("/finally", plan.finally_steps)):
-        said += [(f"{place}/{n}", key) for n, step in enumerate(steps) for key in _said(step)]
+        for n, step in enumerate(steps):
+            said += [(f"{place}/{n}", key) for key in _said(step)]
+            said += _limits(f"{place}/{n}", step.limits)
     return tuple(
         Problem(
             code="plan.not_carried_out",
@@ -26,6 +31,13 @@ def ahead(plan: PlanSpec) -> tuple[Problem, ...]:
         )
         for path, key in said
     )
+
+
+def _limits(path: str, limits: LimitsSpec | None) -> Iterator[tuple[str, str]]:
+    if limits is not None:
+        for field, key in _OF_PROCESSES.items():
+            if getattr(limits, field) is not None:
+                yield f"{path}/limits", key
 
 
 def _said(step: StepSpec) -> list[str]:

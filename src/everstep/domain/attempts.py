@@ -14,6 +14,7 @@ from everstep.domain.ids import Epoch, Instant, PauseId, StepPath, WorkerId
 from everstep.domain.pauses import Pause
 from everstep.domain.plan import Effect
 from everstep.domain.states import AttemptStatus
+from everstep.domain.usage import Usage
 from everstep.domain.values import Sealed
 
 
@@ -38,6 +39,7 @@ class Attempt:
     error: e.ErrorRecord | None = None
     effect_state: EffectState | None = None
     wall_s: float | None = None
+    usage: Usage | None = None
     ended_at: Instant | None = None
 
 
@@ -101,6 +103,7 @@ def _ended(history: History, event: e.Recorded, body: e.AttemptEnded) -> None:
         attempt.error = body.error
         attempt.effect_state = body.effect_state
         attempt.wall_s = body.duration_s
+        attempt.usage = body.usage
         attempt.ended_at = event.at
 
 
@@ -111,6 +114,7 @@ def _completed(history: History, event: e.Recorded, body: e.StepCompleted) -> No
     if attempt is not None and attempt.number == body.attempt and attempt.status is AttemptStatus.STARTED:
         attempt.status = AttemptStatus.SUCCEEDED
         attempt.wall_s = body.wall_s
+        attempt.usage = body.usage
         attempt.ended_at = event.at
 
 

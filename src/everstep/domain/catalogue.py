@@ -81,6 +81,11 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "rate_limited": _row(Category.RESOURCE, _NONE, "our own rate limit is used up", "try later, or raise the limit"),
     "quota_exhausted": _row(Category.RESOURCE, _NONE, "the quota is used up", "wait until it is renewed, or raise it"),
     "limit_memory": _row(Category.RESOURCE, _UNKNOWN, "the memory ran out", "ask for less, or raise the limit"),
+    "limit_calls": _row(Category.RESOURCE, _NONE, "the task's calls are used up", "raise the limit, or cancel"),
+    "limit_cost": _row(Category.RESOURCE, _NONE, "what it may cost is used up", "raise the limit, or cancel"),
+    "limit_wall_time": _row(Category.RESOURCE, _NONE, "the task's time is used up", "raise the limit, or cancel"),
+    "limit_output": _row(Category.RESOURCE, _MADE, "the output is too large", "ask for less, or raise the limit"),
+    "deadline": _row(Category.RESOURCE, _NONE, "the task's deadline has passed", "start it with a later deadline"),
     "timeout": _row(
         Category.TRANSIENT, _UNKNOWN, "no answer came in time", "give the step a longer `timeout`, or retry it"
     ),
@@ -118,6 +123,15 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
         _NONE,
         "calls failed too often and are held back for a while",
         "wait, or, if the cause is gone: everstep breakers reset ID",
+    ),
+    "paused": _row(
+        Category.TRANSIENT, _UNKNOWN, "the call was cut off for a pause", "nothing: it is made again on resume"
+    ),
+    "halted": _row(
+        Category.TRANSIENT,
+        _UNKNOWN,
+        "the call was cut off because everything was halted",
+        "the effect rule decides: call again, look, or ask",
     ),
     "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
     "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),

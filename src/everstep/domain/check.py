@@ -4,13 +4,13 @@ A plan that reaches this file has the right shape (`wire/plan` sees to that); he
 against the tools. Problems name their place by JSON Pointer, and by offset inside a text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from everstep.domain.check_bindings import check_bindings
 from everstep.domain.check_inputs import CompileSchema, check_inputs, input_problems
 from everstep.domain.check_names import check_names
 from everstep.domain.check_order import check_order
-from everstep.domain.check_resources import check_resources
+from everstep.domain.check_resources import check_pools, check_resources
 from everstep.domain.check_tools import HARMLESS, check_tools, effect_of
 from everstep.domain.facts import ArgumentKind, ToolFacts, kinds_of
 from everstep.domain.findings import Findings
@@ -22,15 +22,22 @@ __all__ = ["ArgumentKind", "CompileSchema", "ToolFacts", "asks", "input_problems
 
 
 def problems(
-    plan: PlanSpec, tools: Mapping[str, ToolFacts], compile_schema: CompileSchema, *, trusted: bool = True
+    plan: PlanSpec,
+    tools: Mapping[str, ToolFacts],
+    compile_schema: CompileSchema,
+    *,
+    trusted: bool = True,
+    pools: Collection[str] | None = None,
 ) -> tuple[Problem, ...]:
-    """Names and needs, tools and arguments, bindings, order, trust."""
+    """Names and needs, tools and arguments, bindings, order, trust; `pools` are those there are, if that is known."""
     found = Findings()
     lookup = Lookup(plan, tools)
     check_names(plan, found)
     check_inputs(plan, compile_schema, found)
     check_tools(lookup, tools, found, trusted=trusted)
     check_resources(plan, found)
+    if pools is not None:
+        check_pools(plan, pools, found)
     uses = check_bindings(lookup, found)
     check_order(plan, uses, found)
     return tuple(found.problems)

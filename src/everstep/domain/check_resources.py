@@ -1,6 +1,7 @@
-"""MCP resources of a step: where they come from is literal, and every variable has a value."""
+"""What a step takes from outside. MCP resources: where they come from is literal, every variable has a value. Pools."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from everstep.domain.check_names import steps_of
@@ -17,6 +18,14 @@ def check_resources(plan: PlanSpec, found: Findings) -> None:
     for path, step, _ in steps_of(plan):
         for at, resource in enumerate(step.resources):
             _check(resource, f"{path}/resources/{at}", found)
+
+
+def check_pools(plan: PlanSpec, pools: Collection[str], found: Findings) -> None:
+    """Every pool that a step names."""
+    for path, step, _ in steps_of(plan):
+        if step.pool is not None and step.pool not in pools:
+            guess = found.guess("pool", step.pool, pools)
+            found.add("unknown_pool", f"{path}/pool", f"no pool '{step.pool}'", suggestion=guess)
 
 
 def _check(resource: ResourceSpec, path: str, found: Findings) -> None:

@@ -12,40 +12,31 @@ from everstep.domain.detour import Detour, next_fallback
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Digest, Instant, PauseId, StepPath
-from everstep.domain.pauses import OF_THE_TASK, Pause, UserRequested
+from everstep.domain.pauses import (
+    FOR_PRODUCER,
+    LIFTED_BY_RESUME,
+    OF_THE_TASK,
+    Pause,
+    UnresolvedDependency,
+)
 from everstep.domain.record import record
-from everstep.domain.states import TERMINAL, TaskStatus
+from everstep.domain.states import PUT_BACK, TERMINAL, TaskStatus
 from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 Drafts = tuple[e.Draft, ...]
 
 
-def pause_task(state: TaskState, actor: e.Actor, note: str | None, pause_id: PauseId) -> Drafts:
-    """Ask for a pause: at once where nothing is in flight, else at the next safe point."""
-    if state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
-        raise illegal(state, "pause")
-    if state.held_back:
-        return ()
-    reason = UserRequested(by=actor.id, note=note)
-    pause = Pause(id=pause_id, step=None, reason=reason, title="Paused", why=note or f"{actor.id} asked for it")
-    opened = e.Draft(body=e.PauseOpened(pause=pause))
-    match state.status:
-        case TaskStatus.RUNNING:
-            waits_for = state.in_flight
-            body = e.TaskPausing(pause=pause_id, mode="graceful", mode_used="graceful", waits_for=waits_for)
-            return (opened, e.Draft(body=body))
-        case TaskStatus.QUEUED | TaskStatus.STALLED:
-            return (opened, e.Draft(body=e.TaskPaused(pause=pause_id, reason_type=pause.type)))
-        case _:
-            return (opened,)
+def asked_pause(state: TaskState) -> PauseId | None:
+    """The pause that `resume` would lift."""
+    return next((pause.id for pause in state.pauses.values() if pause.type in LIFTED_BY_RESUME), None)
 
 
 def resume_task(state: TaskState, note: str | None) -> Drafts:
-    """Lift the pause someone asked for; the steps' own pauses stay."""
+    """Lift the pause someone asked for; the steps' own pauses stay, and so does a limit that is reached."""
     if state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
         raise illegal(state, "resume")
-    asked = next((pause for pause in state.pauses.values() if pause.type in OF_THE_TASK), None)
+    asked = state.pauses.get(asked_pause(state) or PauseId(""))
     if asked is None:
         if state.pauses and state.status is TaskStatus.PAUSED:
             oldest = next(iter(state.pauses.values()))
@@ -60,8 +51,9 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
 
 
 def lift(state: TaskState, asked: Pause, closing: e.Draft, note: str | None) -> Drafts:
-    """A pause of the whole task ends, by a word or by its time."""
-    if state.status is not TaskStatus.PAUSED:
+    """A pause of the whole task ends, by a word or by its time; the task goes on unless another one keeps it."""
+    kept = any(pause.type in OF_THE_TASK for pause in state.pauses.values() if pause is not asked)
+    if state.status is not TaskStatus.PAUSED or kept:
         return (closing,)
     # Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
     return (closing, e.Draft(body=e.TaskResumed(pause=asked.id, to=TaskStatus.QUEUED, note=note)))
@@ -141,11 +133,13 @@ def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
         diff=given.diff,
     )
     answered = e.Draft(body=body, step=pause.step)
+    if given.answer == "raise_limit":
+        return lift(state, pause, answered, given.note)
     if given.answer == "cancel":
         rest = [draft for draft in cancel_task(state, given.note) if not _withdraws(draft, pause.id)]
         return (answered, *rest)
     assert pause.step is not None
-    drafts = (answered, *_settle_step(state, pause, given, pause.step))
+    drafts = (answered, *_settle_step(state, pause, given, _answered_for(state, pause, given)))
     asks_on = any(isinstance(draft.body, e.PauseOpened) for draft in drafts)
     if state.status is TaskStatus.PAUSED and not state.held_back and not asks_on:
         resumed = e.TaskResumed(pause=pause.id, to=TaskStatus.QUEUED, note=given.note)
@@ -153,8 +147,28 @@ def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
     return drafts
 
 
+def puts_back(drafts: Drafts) -> bool:
+    """Whether an ended step may be pending again after this."""
+    return any(isinstance(one.body, e.PauseAnswered) and one.body.answer in FOR_PRODUCER for one in drafts)
+
+
 def _withdraws(draft: e.Draft, pause: PauseId) -> bool:
     return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause
+
+
+def _answered_for(state: TaskState, pause: Pause, given: Answer) -> StepPath:
+    """The step whose outcome an answer gives: the asking one, or the producer it lacks."""
+    assert pause.step is not None
+    if not isinstance(pause.reason, UnresolvedDependency) or given.answer != "supply_output":
+        return pause.step
+    producer = state.steps[pause.reason.producing_step]
+    if producer.status not in PUT_BACK:
+        raise Conflict(
+            f"step {producer.path} is {producer.status} meanwhile",
+            what_to_do="answer `run_producer`: it goes on with what is there",
+            details={"step": producer.path, "status": producer.status.value},
+        )
+    return producer.path
 
 
 def _settle_step(state: TaskState, pause: Pause, given: Answer, path: StepPath) -> Drafts:

@@ -57,7 +57,7 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
         case Failed():
             return _failed(state, ended, outcome, at)
         case Lost():
-            return _lost(state, ended, outcome.probe, at)
+            return _lost(state, ended, outcome, at)
         case _:
             assert_never(outcome)
 
@@ -65,7 +65,15 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
 def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: Instant) -> e.Draft:
     duration_s = (at - (step.started_at or at)) / 1000
     body = e.StepCompleted(
-        attempt.number, outcome.output, outcome.summary, "tool", attempt.tool, duration_s, outcome.wall_s
+        attempt.number,
+        outcome.output,
+        outcome.summary,
+        "tool",
+        attempt.tool,
+        duration_s,
+        outcome.wall_s,
+        None,
+        outcome.usage,
     )
     detour = step.detour
     if detour is not None:
@@ -96,7 +104,12 @@ def _asked(state: TaskState, ended: Ended, attempt: OpenAttempt, asked: Asked) -
     reason = InputRequired(blocked_step=ended.path, question=asked.question, schema=asked.schema)
     error = e.ErrorRecord(id=ended.chance.error_id, failure=failure, attempt=attempt.number)
     closed = e.AttemptAbandoned(
-        attempt=attempt.number, error=error, effect_state=EffectState.NONE, called=True, duration_s=0.0
+        attempt=attempt.number,
+        error=error,
+        effect_state=EffectState.NONE,
+        called=True,
+        duration_s=0.0,
+        usage=asked.usage,
     )
     opened = _pause(
         state, ended, reason, title=asked.question, why="the step asks before it goes on", by=MAY_ANSWER[asked.by]
@@ -122,6 +135,7 @@ def _failed(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tup
         effect_state=outcome.failure.effect_state,
         called=outcome.called,
         duration_s=(at - step.attempt.started_at) / 1000,
+        usage=outcome.usage,
     )
     first = (e.Draft(step=ended.path, body=closed), *_probed(ended.path, step, outcome.probe))
     if not outcome.called or _given_up(state, ended.path, at):
@@ -141,11 +155,12 @@ def _failed(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tup
     return (*first, *_again(state, ended, outcome, at))
 
 
-def _lost(state: TaskState, ended: Ended, probe: Probe | None, at: Instant) -> tuple[e.Draft, ...]:
+def _lost(state: TaskState, ended: Ended, lost: Lost, at: Instant) -> tuple[e.Draft, ...]:
     step = state.steps[ended.path]
     assert step.attempt is not None
-    error = _error(ended, step, WORKER_LOST)
-    closed = e.AttemptAbandoned(
+    probe = lost.probe
+    error = _error(ended, step, lost.why or WORKER_LOST)
+    closed = _ENDED_AS[lost.ended](
         attempt=step.attempt.number,
         error=error,
         effect_state=EffectState.UNKNOWN,

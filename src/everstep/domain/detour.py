@@ -3,6 +3,8 @@
 A step without one is called as its plan says; that is nearly every step, so a state keeps None for it.
 """
 
+from typing import ClassVar
+
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.plan import Effect, FallbackSpec, StepSpec
 from everstep.domain.record import record
@@ -29,6 +31,16 @@ class Detour:
 
 
 NO_DETOUR = Detour()
+
+
+@record
+class StepFallback:
+    TYPE: ClassVar = "step.fallback"
+    tool_requested: str | None
+    tool_used: str | None
+    reason: str
+    number: int
+    """Which of the step's fallbacks, from 1."""
 
 
 def lessened(arguments: JsonObject, degraded: Degraded | None) -> JsonObject:

@@ -7,14 +7,16 @@ What an event means is `fold`'s business, how it is spelled `wire/event`'s. Read
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
-from everstep.domain import actors, changes
+from everstep.domain import actors, changes, detour, limits
 from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.plan import Effect, PlanSpec
 from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 ActorKind: TypeAlias = actors.ActorKind
@@ -24,6 +26,8 @@ Link: TypeAlias = changes.Link
 TaskReopened: TypeAlias = changes.TaskReopened
 PlanRevised: TypeAlias = changes.PlanRevised
 TaskUpdated: TypeAlias = changes.TaskUpdated
+TaskLimitNear: TypeAlias = limits.TaskLimitNear
+StepFallback: TypeAlias = detour.StepFallback
 
 
 class SkipReason(StrEnum):
@@ -76,6 +80,8 @@ class TaskCreated:
     pause_after: str | None = None
     pause_timeout_ms: Millis | None = None
     parent: Link | None = None
+    limits: TaskLimits | None = None
+    deadline: Instant | None = None
 
 
 @record
@@ -211,6 +217,7 @@ class AttemptEnded:
     effect_state: EffectState
     called: bool
     duration_s: float
+    usage: Usage | None = None
 
 
 @record
@@ -250,16 +257,6 @@ class StepRetryScheduled:
     degraded: Degraded | None = None
 
 
-@record
-class StepFallback:
-    TYPE: ClassVar = "step.fallback"
-    tool_requested: str | None
-    tool_used: str | None
-    reason: str
-    number: int
-    """Which of the step's fallbacks, from 1."""
-
-
 @hot_record
 class StepCompleted:
     TYPE: ClassVar = "step.completed"
@@ -271,6 +268,7 @@ class StepCompleted:
     duration_s: float
     wall_s: float = 0.0
     degraded: Degraded | None = None
+    usage: Usage | None = None
 
 
 @record
@@ -353,6 +351,7 @@ Body: TypeAlias = (
     | TaskReopened
     | PlanRevised
     | TaskUpdated
+    | TaskLimitNear
     | StepStarted
     | StepWaiting
     | AttemptStarted

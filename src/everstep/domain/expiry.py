@@ -10,7 +10,7 @@ from everstep.domain import events as e
 from everstep.domain.approval import Names, rejected
 from everstep.domain.commands import cancel_task, lift
 from everstep.domain.ids import Instant, Millis
-from everstep.domain.pauses import OF_THE_TASK, Pause
+from everstep.domain.pauses import LIFTED_BY_RESUME, OF_THE_TASK, Pause
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
@@ -42,7 +42,7 @@ def patience_with(pause: Pause, state: TaskState, usual: Patience) -> Patience |
 
     A question waits for ever unless its task says otherwise, and never goes on by itself: that would be an answer.
     """
-    if pause.type in OF_THE_TASK:
+    if pause.type in LIFTED_BY_RESUME:
         return Patience(length_ms=state.pause_timeout_ms or usual.length_ms, then=usual.then)
     if state.pause_timeout_ms is None or usual.then != "cancel":
         return None

@@ -308,7 +308,12 @@ def clock(at: Instant) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-_STANDS: Final = {"breaker": "for the breaker of", "child": "for task"}
+_STANDS: Final = {
+    "breaker": "for the breaker of",
+    "child": "for task",
+    "slot": "for a slot of",
+    "rate": "for its turn at",
+}
 
 
 def _where(wait: DurableWait) -> str:

@@ -14,10 +14,10 @@ from everstep.domain.detour import NO_DETOUR, Detour
 from everstep.domain.failure import Category
 from everstep.domain.fold_pauses import pause_answered, pause_expired, pause_expiring, pause_opened, pause_withdrawn
 from everstep.domain.ids import Epoch, Instant, StepPath, TaskId, split_path
-from everstep.domain.moves import BrokenJournal, move_step, move_task, step_of
+from everstep.domain.moves import BrokenJournal, end_step, end_task, move_step, move_task, skip_all, step_of
 from everstep.domain.plan import OnError
 from everstep.domain.states import ATTEMPT_MOVES, AttemptStatus, Phase, StepStatus, TaskStatus
-from everstep.domain.task import CHILD, DurableWait, Intent, OpenAttempt, StepState, TaskState
+from everstep.domain.task import CHILD, DurableWait, Intent, OpenAttempt, TaskState
 
 __all__ = ["BrokenJournal", "apply", "apply_intent", "fold", "step_of"]
 
@@ -46,47 +46,6 @@ def apply(state: TaskState, body: e.Body, step: StepPath | None, at: Instant) ->
         change(state, body, step, at)
 
 
-def _end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
-    move_task(state, to)
-    state.ended_at = at
-    state.worker = None
-    state.hurried = False
-    state.pauses.clear()
-    state.timers.clear()
-    state.children.clear()
-
-
-def _end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
-    move_step(state, step, to)
-    if step.attempt is not None:
-        step.attempt = None
-        state.open.pop(step.path, None)
-    step.wait = None
-    if state.children:
-        state.children.pop(step.path, None)
-    step.phase = Phase.DONE
-    step.retry_at = None
-    state.timers.pop(step.path, None)
-    step.pause = None
-    step.ended_at = at
-    name, index = split_path(step.path)
-    if index is None:
-        state.done += 1
-    else:
-        parent = state.steps[StepPath(name)]
-        parent.items_open.pop(index)
-        parent.items_ended += 1
-        parent.items_failed += to is StepStatus.FAILED
-
-
-def _skip_all(state: TaskState, paths: tuple[StepPath, ...], reason: e.SkipReason, at: Instant) -> None:
-    for path in paths:
-        step = step_of(state, path)
-        if not step.ended:
-            _end_step(state, step, StepStatus.SKIPPED, at)
-            step.skip_reason = reason
-
-
 def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None, at: Instant) -> None:
     if state.status is not TaskStatus.CANCELLING:
         move_task(state, TaskStatus.RUNNING)
@@ -95,33 +54,44 @@ def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None,
     state.epoch = body.epoch
     state.worker = body.worker
     state.claimed_at = at
+    state.budget.begin(at)
     if state.started_at is None:
         state.started_at = at
 
 
-def _task_pausing(state: TaskState, _body: e.TaskPausing, _step: StepPath | None, _at: Instant) -> None:
-    move_task(state, TaskStatus.PAUSING)
+def _task_pausing(state: TaskState, body: e.TaskPausing, _step: StepPath | None, _at: Instant) -> None:
+    if state.status is not TaskStatus.PAUSING:  # asked again, more urgently
+        move_task(state, TaskStatus.PAUSING)
+    state.pausing = body
 
 
 def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, at: Instant) -> None:
     move_task(state, TaskStatus.PAUSED)
     state.worker = None
+    state.pausing = None
     state.paused_at = at
+    state.budget.rest(at)
 
 
 def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, at: Instant) -> None:
     move_task(state, body.to)
-    stood_still = at - (state.paused_at or at)
+    if state.paused_at is None:  # lifted before it took effect
+        return
+    stood_still = at - state.paused_at
+    state.paused_at = None
+    state.budget.postponed(stood_still)
     for step in state.steps.values():
         if step.status is StepStatus.RUNNING and step.counted_from is not None:
             step.clock_from = Instant(step.counted_from + stood_still)
 
 
-def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, _at: Instant) -> None:
+def _task_recovered(state: TaskState, body: e.TaskRecovered, _step: StepPath | None, at: Instant) -> None:
+    state.budget.rest(at)
     if state.status is not TaskStatus.CANCELLING:
         move_task(state, TaskStatus.STALLED)
     state.epoch = Epoch(body.epoch)
     state.worker = None
+    state.pausing = None
     state.recoveries = body.recoveries
 
 
@@ -134,24 +104,28 @@ def _task_cancelling(state: TaskState, _body: e.TaskCancelling, _step: StepPath 
 
 
 def _task_cancelled(state: TaskState, body: e.TaskCancelled, _step: StepPath | None, at: Instant) -> None:
-    _skip_all(state, body.skipped, e.SkipReason.TASK_CANCELLED, at)
+    skip_all(state, body.skipped, e.SkipReason.TASK_CANCELLED, at)
     state.issues = body.issues
-    _end_task(state, TaskStatus.CANCELLED, at)
+    end_task(state, TaskStatus.CANCELLED, at)
 
 
 def _task_completed(state: TaskState, body: e.TaskCompleted, _step: StepPath | None, at: Instant) -> None:
-    _end_task(state, TaskStatus.COMPLETED, at)
+    end_task(state, TaskStatus.COMPLETED, at)
     state.outcome = body.outcome
     state.outputs = body.outputs
     state.issues = body.issues
 
 
 def _task_failed(state: TaskState, body: e.TaskFailed, _step: StepPath | None, at: Instant) -> None:
-    _skip_all(state, body.skipped, e.SkipReason.TASK_FAILED, at)
-    _end_task(state, TaskStatus.FAILED, at)
+    skip_all(state, body.skipped, e.SkipReason.TASK_FAILED, at)
+    end_task(state, TaskStatus.FAILED, at)
     state.error = body.error
     state.failing_step = body.step
     state.issues = body.issues
+
+
+def _limit_near(state: TaskState, body: e.TaskLimitNear, _step: StepPath | None, _at: Instant) -> None:
+    state.budget.announced(body.limit)
 
 
 def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Instant) -> None:
@@ -167,6 +141,7 @@ def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: In
     step.phase = Phase.WAITING_SLOT
     step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output, ref=body.ref)
     step.retry_at = None
+    state.timers.pop(path, None)
     if body.until is not None:
         state.timers[path] = body.until
     if body.kind == CHILD:
@@ -203,14 +178,23 @@ def _open(state: TaskState, path: StepPath, attempt: OpenAttempt) -> None:
     step.phase = Phase.EXECUTING
     step.attempts = attempt.number
     step.last_effect = attempt.effect
+    if not state.plan.finally_steps or not _is_final(state, path):
+        state.budget.called()
     step.retry_at = step.wait = None
     if state.timers:
         state.timers.pop(path, None)
+    if state.awaiting:
+        state.awaiting.pop(path, None)
     step.pause = None
     step.started_at = step.started_at or attempt.started_at
     step.attempt = state.open[path] = attempt
     if attempt.approval is not None:
         step.approval = state.steps[StepPath(split_path(path)[0])].approval = attempt.approval
+
+
+def _is_final(state: TaskState, path: StepPath) -> bool:
+    """`finally` steps are outside the task's calls."""
+    return any(path == last.id for last in state.plan.finally_steps)
 
 
 def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: Instant) -> None:
@@ -220,6 +204,8 @@ def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: I
     to = _ENDS[type(body)]
     assert to in ATTEMPT_MOVES[AttemptStatus.STARTED]
     state.work_ms += at - step.attempt.started_at
+    if body.usage is not None:
+        state.budget.paid(body.usage, 0)
     step.attempt = None
     step.wait = None
     state.timers.pop(path, None)
@@ -267,7 +253,8 @@ def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at:
         state.work_ms += at - step.attempt.started_at
     if step.status is StepStatus.PENDING:
         move_step(state, step, StepStatus.RUNNING)
-    _end_step(state, step, StepStatus.COMPLETED, at)
+    end_step(state, step, StepStatus.COMPLETED, at)
+    state.budget.paid(body.usage, body.output.size_bytes)
     step.output = body.output
     step.via = body.via
     step.tool_used = body.tool_used
@@ -279,20 +266,19 @@ def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Insta
     step = step_of(state, path)
     if step.status is StepStatus.PENDING:
         move_step(state, step, StepStatus.RUNNING)
-    _end_step(state, step, StepStatus.FAILED, at)
+    end_step(state, step, StepStatus.FAILED, at)
     step.error = body.error
     state.recoveries = 0
     name, index = split_path(path)
     spec = state.specs[name]
-    final = any(spec.id == last.id for last in state.plan.finally_steps)
-    if index is None and not final and state.plan.on_error(spec) is not OnError.CONTINUE:
+    if index is None and not _is_final(state, path) and state.plan.on_error(spec) is not OnError.CONTINUE:
         state.failing = body.error
         state.failing_step = path
 
 
 def _step_skipped(state: TaskState, body: e.StepSkipped, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
-    _end_step(state, step, StepStatus.SKIPPED, at)
+    end_step(state, step, StepStatus.SKIPPED, at)
     step.skip_reason = body.reason
     step.upstream = body.upstream
 
@@ -317,6 +303,7 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.TaskReopened: fold_plan.task_reopened,
     e.PlanRevised: fold_plan.plan_revised,
     e.TaskUpdated: fold_plan.task_updated,
+    e.TaskLimitNear: _limit_near,
     e.StepStarted: _step_started,
     e.StepWaiting: _step_waiting,
     e.AttemptStarted: _attempt_started,

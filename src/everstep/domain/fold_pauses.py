@@ -4,9 +4,18 @@ from dataclasses import replace
 from typing import Final
 
 from everstep.domain import events as e
+from everstep.domain.again import run_producer
 from everstep.domain.ids import Digest, Instant, PauseId, StepPath
 from everstep.domain.moves import move_step, step_of
-from everstep.domain.pauses import OF_THE_TASK, InputRequired, Pause
+from everstep.domain.pauses import (
+    FOR_PRODUCER,
+    OF_THE_TASK,
+    InputRequired,
+    LimitReached,
+    Pause,
+    PauseType,
+    UnresolvedDependency,
+)
 from everstep.domain.states import Phase, StepStatus, TaskStatus
 from everstep.domain.task import Grant, StepState, TaskState
 
@@ -23,7 +32,7 @@ def pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, a
     pause = body.pause
     state.pauses[pause.id] = pause
     state.opened[pause.id] = at
-    if pause.type in OF_THE_TASK:
+    if pause.type is PauseType.USER_REQUESTED:
         state.pause_after = None
     if path is not None:
         step = step_of(state, path)
@@ -31,6 +40,7 @@ def pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, a
             move_step(state, step, StepStatus.RUNNING)
         move_step(state, step, StepStatus.PAUSED)
         step.pause = pause.id
+        state.awaiting.pop(path, None)
         if pause.call is not None:
             step.phase = Phase.AWAITING_APPROVAL
             step.grant = None
@@ -38,7 +48,15 @@ def pause_opened(state: TaskState, body: e.PauseOpened, path: StepPath | None, a
 
 def pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | None, at: Instant) -> None:
     pause = _close(state, body.pause)
-    if path is None or body.answer not in _AGAIN:
+    if isinstance(pause.reason, LimitReached) and isinstance(body.value, int | float):
+        state.budget.raised(pause.reason.limit, body.value)
+    if path is None:
+        return
+    if isinstance(pause.reason, UnresolvedDependency) and body.answer in FOR_PRODUCER:
+        run_producer(state, pause.reason.producing_step, path)
+        _go_on(state, path, at)
+        return
+    if body.answer not in _AGAIN:
         return
     step = _go_on(state, path, at)
     if body.answer in _NEW_KEY:

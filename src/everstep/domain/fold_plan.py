@@ -3,9 +3,11 @@
 from everstep.domain import events as e
 from everstep.domain.changes import changed
 from everstep.domain.ids import Instant, StepPath, TaskId, item_path
+from everstep.domain.limits import budget_of
 from everstep.domain.moves import first_gap
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
+from everstep.domain.words import words_in
 
 
 def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
@@ -29,6 +31,7 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
         created_at=event.at,
         created_by=event.actor,
         updated_at=event.at,
+        budget=budget_of(body.limits, body.deadline),
     )
     for spec in (*body.plan.steps, *body.plan.finally_steps):
         state.specs[spec.id] = spec
@@ -97,7 +100,11 @@ def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, 
 
 
 def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, _at: Instant) -> None:
-    """Of what may change two things have a meaning here: arguments of steps, and outcomes another task takes back."""
+    """Words about the task, arguments of steps, and outcomes that another task takes back."""
+    words = words_in(body.changes)
+    state.title = state.title if words.title is None else words.title
+    state.labels = state.labels if words.labels is None else words.labels
+    state.priority = state.priority if words.priority is None else words.priority
     arguments, undone = body.changes.get("arguments"), body.changes.get("undone")
     if isinstance(arguments, dict):
         for name, given in arguments.items():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from everstep.domain.bindings import Compiled, compile_value, references
 from everstep.domain.detour import source_of
 from everstep.domain.events import SkipReason
-from everstep.domain.ids import StepPath
+from everstep.domain.ids import StepPath, split_path
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import StepStatus
@@ -156,6 +156,12 @@ def ready(wired: Wired, state: TaskState) -> bool:
         if not steps[path].ended:
             return False
     return True
+
+
+def lent_places(state: TaskState) -> int:
+    """Places of steps under way that wait for a producer: it may have them meanwhile."""
+    waits = (split_path(path)[0] for path, producer in state.awaiting.items() if not state.steps[producer].ended)
+    return len(set(waits))
 
 
 def places(plan: PlanSpec) -> int:

@@ -1,7 +1,8 @@
 """How a fold moves a task or a step: by the tables, or the journal is broken."""
 
-from everstep.domain.ids import StepPath, item_path, split_path
-from everstep.domain.states import ENDED, STEP_MOVES, TASK_MOVES, StepStatus, TaskStatus
+from everstep.domain.events import SkipReason
+from everstep.domain.ids import Instant, StepPath, item_path, split_path
+from everstep.domain.states import ENDED, STEP_MOVES, TASK_MOVES, Phase, StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
 
 
@@ -21,16 +22,10 @@ def step_of(state: TaskState, path: StepPath) -> StepState:
         found.arguments = step.arguments
         step.items_open[index] = None
         if index == step.items_next:
-            step.items_next += 1
-        if state.past or state.parent is not None:
-            _carry_over(state, found, step)
+            step.items_next = first_gap(state, step.path, index + 1)
+        if state.past:  # an item of a new generation goes on counting where the last one stopped
+            found.attempts, found.tries = state.past.get(path, (0, 0))
     return found
-
-
-def _carry_over(state: TaskState, item: StepState, step: StepState) -> None:
-    """An item of a new generation goes on counting where the last one stopped; the next one is the next gap."""
-    item.attempts, item.tries = state.past.get(item.path, (0, 0))
-    step.items_next = first_gap(state, step.path, step.items_next)
 
 
 def first_gap(state: TaskState, step: str, index: int) -> int:
@@ -57,3 +52,50 @@ def move_step(state: TaskState, step: StepState, to: StepStatus) -> None:
     step.status = to
     if step.path[-1] != "]":
         state.under_way += (to not in ENDED) - (before is not StepStatus.PENDING)
+
+
+def end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
+    """Nothing of it is open any more."""
+    move_task(state, to)
+    state.ended_at = at
+    state.budget.rest(at)
+    state.worker = None
+    state.hurried = False
+    state.pauses.clear()
+    state.timers.clear()
+    state.children.clear()
+
+
+def end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
+    """It has its outcome."""
+    move_step(state, step, to)
+    if step.attempt is not None:
+        step.attempt = None
+        state.open.pop(step.path, None)
+    step.wait = None
+    if state.children:
+        state.children.pop(step.path, None)
+    if state.awaiting:
+        state.awaiting.pop(step.path, None)
+    step.phase = Phase.DONE
+    step.retry_at = None
+    state.timers.pop(step.path, None)
+    step.pause = None
+    step.ended_at = at
+    name, index = split_path(step.path)
+    if index is None:
+        state.done += 1
+    else:
+        parent = state.steps[StepPath(name)]
+        parent.items_open.pop(index)
+        parent.items_ended += 1
+        parent.items_failed += to is StepStatus.FAILED
+
+
+def skip_all(state: TaskState, paths: tuple[StepPath, ...], reason: SkipReason, at: Instant) -> None:
+    """What an ending task leaves undone."""
+    for path in paths:
+        step = step_of(state, path)
+        if not step.ended:
+            end_step(state, step, StepStatus.SKIPPED, at)
+            step.skip_reason = reason

@@ -7,6 +7,7 @@ from everstep.domain.failure import Failure
 from everstep.domain.ids import Digest, Instant
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import hot_record, record
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
 
@@ -25,6 +26,7 @@ class Succeeded:
     output: Sealed
     summary: str | None = None
     wall_s: float = 0.0
+    usage: Usage | None = None
 
 
 @record
@@ -40,6 +42,7 @@ class Failed:
     """Its credential was renewed since."""
     less: Degraded | None = None
     """The next rung down, if something ran out and the tool has one."""
+    usage: Usage | None = None
 
 
 @record
@@ -49,6 +52,7 @@ class Asked:
     question: str
     schema: JsonValue = None
     by: str = "anyone"
+    usage: Usage | None = None
 
 
 @record
@@ -71,9 +75,14 @@ class Spawns:
 
 @record
 class Lost:
-    """The worker died, or lost its lease, inside the call."""
+    """The call was cut off without an answer: its worker died, or (`why`) it was ended on purpose, to be called again.
+
+    It uses up no retry.
+    """
 
     probe: Probe | None = None
+    why: Failure | None = None
+    ended: Literal["killed", "abandoned"] = "abandoned"
 
 
 Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Spawns | Lost

@@ -22,6 +22,7 @@ class PauseType(StrEnum):
     APPROVAL_REQUIRED = "approvalRequired"
     INPUT_REQUIRED = "inputRequired"
     UNCERTAIN_OUTCOME = "uncertainOutcome"
+    LIMIT_REACHED = "limitReached"
     USER_REQUESTED = "userRequested"
 
 
@@ -102,6 +103,15 @@ class UncertainOutcome:
 
 
 @record
+class LimitReached:
+    """The task has used up what it was given; times in seconds, sizes in bytes."""
+
+    limit: str
+    used: float
+    max: float
+
+
+@record
 class UserRequested:
     """Someone asked for the pause."""
 
@@ -117,6 +127,7 @@ Reason: TypeAlias = (
     | ApprovalRequired
     | InputRequired
     | UncertainOutcome
+    | LimitReached
     | UserRequested
 )
 
@@ -128,6 +139,7 @@ TYPE_OF: Final[dict[type, PauseType]] = {
     ApprovalRequired: PauseType.APPROVAL_REQUIRED,
     InputRequired: PauseType.INPUT_REQUIRED,
     UncertainOutcome: PauseType.UNCERTAIN_OUTCOME,
+    LimitReached: PauseType.LIMIT_REACHED,
     UserRequested: PauseType.USER_REQUESTED,
 }
 
@@ -135,18 +147,23 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
     PauseType.UNRESOLVABLE_PARAMS: ("supply_arguments", "skip", "cancel"),
     PauseType.SCHEMA_MISMATCH: ("supply_arguments", "skip", "cancel"),
     PauseType.TOOL_ERROR: ("retry", "retry_with", "supply_output", "skip", "fail", "cancel"),
-    PauseType.UNRESOLVED_DEPENDENCY: ("skip", "cancel"),
+    PauseType.UNRESOLVED_DEPENDENCY: ("run_producer", "supply_output", "skip", "cancel"),
     PauseType.APPROVAL_REQUIRED: ("approve", "edit", "reject", "answer"),
     PauseType.INPUT_REQUIRED: ("answer", "skip", "cancel"),
     PauseType.UNCERTAIN_OUTCOME: ("happened", "not_happened", "fail", "skip"),
+    PauseType.LIMIT_REACHED: ("raise_limit", "cancel"),
     PauseType.USER_REQUESTED: ("resume", "cancel"),
 }
 """What may be answered to each, in the order in which it is offered."""
 
-OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED})
+OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED, PauseType.LIMIT_REACHED})
 """Pauses of the whole task: while one is open an answer to another starts nothing."""
 
 
+FOR_PRODUCER: Final = frozenset({"run_producer", "supply_output"})
+"""Answers to an unresolved dependency that concern the step which should have given the output."""
+LIFTED_BY_RESUME: Final = frozenset({PauseType.USER_REQUESTED})
+"""Pauses of the whole task that `resume` ends; the others want an answer."""
 MAY_ANSWER: Final[dict[str, tuple[str, ...]]] = {
     "human": ("human",),
     "llm": ("human", "llm"),

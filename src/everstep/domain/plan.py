@@ -159,6 +159,17 @@ class DefaultsSpec:
     limits: LimitsSpec | None = None
 
 
+def attempt_limits(plan: "PlanSpec", step: StepSpec) -> LimitsSpec | None:
+    """Bounds of one attempt, key by key: the step's, else the plan's defaults; None if nobody says any."""
+    usual, own = plan.defaults.limits, step.limits
+    if usual is None or own is None:
+        return own or usual
+    return LimitsSpec(
+        output_bytes=usual.output_bytes if own.output_bytes is None else own.output_bytes,
+        cost=usual.cost if own.cost is None else own.cost,
+    )
+
+
 @record
 class InputSpec:
     """One declared input: a JSON Schema with `type`, which may also be the word `secret`."""

@@ -85,9 +85,9 @@ def backoff_ms(policy: RetryPolicy, failure: Failure, used: int, draw: float) ->
     return Millis(round(max((0.5 + draw / 2) * ceiling, failure.retry_after_ms or 0)))
 
 
-def out_of_time(policy: RetryPolicy, started_at: Instant | None, next_at: Instant) -> bool:
-    """Whether the next try would come after the step's own deadline."""
-    return policy.within_ms is not None and started_at is not None and next_at > started_at + policy.within_ms
+def out_of_time(policy: RetryPolicy, since: Instant | None, next_at: Instant) -> bool:
+    """Whether the next try would come after the step's own deadline, which counts from `since`."""
+    return policy.within_ms is not None and since is not None and next_at > since + policy.within_ms
 
 
 USUAL_RETRY: Final = RetryPolicy(

@@ -89,6 +89,8 @@ ATTEMPT_MOVES: Final[dict[AttemptStatus, frozenset[AttemptStatus]]] = {
     _A.ABANDONED: frozenset(),
 }
 
+PUT_BACK: Final = frozenset({_S.FAILED, _S.SKIPPED})
+"""Ended steps that an answer of a step which needs them may put back: `run_producer`, `supply_output`."""
 TERMINAL: Final = frozenset(status for status, to in TASK_MOVES.items() if not to)
 ENDED: Final = frozenset(status for status, to in STEP_MOVES.items() if not to)
 HELD: Final = frozenset({_T.RUNNING, _T.PAUSING, _T.CANCELLING})

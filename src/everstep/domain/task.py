@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from everstep.domain.breaker import Toll
 from everstep.domain.changes import Link
 from everstep.domain.detour import Degraded, Detour
-from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason
+from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason, TaskPausing
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.limits import Budget
 from everstep.domain.pauses import OF_THE_TASK, Pause
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
 from everstep.domain.record import hot_record, record
@@ -195,6 +196,8 @@ class TaskState:
     closed: dict[PauseId, Recorded] = field(default_factory=dict)
     """Answers and expiries, by pause: a late answer learns whose came first."""
     cancel_reason: str = "requested"
+    pausing: TaskPausing | None = None
+    """How a pause that has not taken effect yet was asked for."""
     open: dict[StepPath, OpenAttempt] = field(default_factory=dict)
     """Attempts without an end, durable waits included."""
     timers: dict[StepPath, Instant] = field(default_factory=dict)
@@ -203,6 +206,8 @@ class TaskState:
     """Tasks that steps of this one wait for."""
     past: dict[StepPath, tuple[int, int]] = field(default_factory=dict)
     """Attempts and tries of items that an earlier generation left behind: both count on."""
+    awaiting: dict[StepPath, StepPath] = field(default_factory=dict)
+    """Steps that wait for a producer which was put back: it takes their place among the parallel ones."""
     done: int = 0
     """Ended steps of the plan, sub-steps not counted."""
     under_way: int = 0
@@ -210,6 +215,7 @@ class TaskState:
     ended_first: int = 0
     """How many steps at the beginning of the plan have ended: nobody needs to look at them again."""
     work_ms: int = 0
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def terminal(self) -> bool:
@@ -249,7 +255,7 @@ def row_of(state: TaskState, starting: Collection[StepPath] = ()) -> TaskRow:
         state.generation,
         state.recoveries,
         state.done,
-        due_at(state, starting) if state.timers else None,
+        due_at(state, starting) if state.timers or state.budget.deadline is not None else None,
         state.started_at,
         state.ended_at,
         state.outcome,
@@ -264,10 +270,12 @@ def unfinished(state: TaskState) -> tuple[StepPath, ...]:
 
 
 def due_at(state: TaskState, starting: Collection[StepPath] = ()) -> Instant | None:
-    """When the next retry or wait is due; a task that is being cancelled does not wait beyond its time."""
+    """When the next retry or wait is due, or the task itself; one that is being cancelled waits no longer."""
     due = min((at for path, at in state.timers.items() if path not in starting), default=None)
     latest = finally_until(state)
-    return due if due is None or latest is None else min(due, latest)
+    if latest is None:
+        return min((at for at in (due, state.budget.deadline) if at is not None), default=None)
+    return None if due is None else min(due, latest)
 
 
 def finally_until(state: TaskState) -> Instant | None:
@@ -279,7 +287,7 @@ def finally_until(state: TaskState) -> Instant | None:
 
 @record
 class NewTask:
-    """A checked plan on its way into the store."""
+    """A checked plan on its way into the store; `live_max`: of unfinished tasks of its owner, counted with it."""
 
     id: TaskId
     owner: str
@@ -293,6 +301,9 @@ class NewTask:
     at: Instant
     actor: Actor
     created: Draft
+    live_max: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
     commands: "tuple[Command, ...]" = ()
     """What is written with it or not at all: outcomes it begins with, and a line in the journal it comes from."""
     first: "StepCommit | None" = None
@@ -373,6 +384,8 @@ class Command:
     last_seq: Seq | None = None
     steps: int | None = None
     """How many steps the plan has now, if the command changes that."""
+    ends: int | None = None
+    """How many steps of the plan it ends, if it puts one back; then `last_seq` guards it beside a holder too."""
 
 
 @record

@@ -5,8 +5,10 @@ from typing import TypeAlias
 
 from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
+from everstep.domain.check_limits import above_policy, limits_said
 from everstep.domain.errors import PlanError
 from everstep.domain.ids import Digest
+from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem, worst
 from everstep.domain.values import JsonObject
@@ -20,7 +22,8 @@ Naming: TypeAlias = Callable[[PlanSpec], Digest]
 
 def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...]:
     """Every problem of a plan with this engine's tools."""
-    return problems(plan, kit.catalog.facts, kit.codec.validator, trusted=trusted)
+    pools = kit.passage.pools.names | kit.catalog.pools
+    return problems(plan, kit.catalog.facts, kit.codec.validator, trusted=trusted, pools=pools)
 
 
 def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, also: Sequence[Problem] = ()) -> None:
@@ -28,9 +31,16 @@ def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, also: Sequence[Probl
     found = (*check_plan(plan, kit, trusted=trusted), *also)
     if worst(found):
         raise PlanError(f"the plan '{plan.name}' has problems", found)
+    if above := above_policy(plan, kit.limits.of_task):
+        raise PlanError(f"{above[0].path}: {above[0].message}", above)
     if unheard := ahead(plan):
         first = unheard[0]
         raise PlanError(f"{first.path}: {first.message}", unheard, what_to_do=first.hint)
+
+
+def usual_limits(plan: PlanSpec, kit: Kit) -> TaskLimits:
+    """What a task of this plan may use: the lower of what the settings and the plan say."""
+    return kit.limits.of_task.lowered(limits_said(plan))
 
 
 def strangers_problems(plan: PlanSpec, changed: Collection[str], kit: Kit) -> Sequence[Problem]:
@@ -47,3 +57,9 @@ def accept_inputs(plan: PlanSpec, inputs: JsonObject, kit: Kit) -> None:
     refused = input_problems(plan, inputs, kit.codec.validator)
     if refused:
         raise PlanError(f"the inputs do not fit '{plan.name}'", refused, code="inputs_invalid")
+
+
+def with_defaults(plan: PlanSpec, inputs: JsonObject) -> JsonObject:
+    """Inputs with the plan's defaults filled in, so that what is recorded is what is used."""
+    defaults = {spec.name: spec.schema["default"] for spec in plan.inputs if not spec.required}
+    return {**defaults, **inputs}

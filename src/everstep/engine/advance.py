@@ -3,7 +3,7 @@
 from everstep.domain.ids import Instant
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import TaskState
-from everstep.engine import finish
+from everstep.engine import finish, limiting
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.engine.ready import start_steps
@@ -14,7 +14,9 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
     lap = Lap(state, kit, at)
     if _plain(lap):
         start_steps(lap)
-        if not lap.proposals:
+        if lap.held_back:
+            limiting.exhaust(lap)
+        elif not lap.proposals:
             finish.rest(lap)
         return lap
     if state.status not in HELD:
@@ -25,6 +27,9 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
     if state.status is TaskStatus.RUNNING and not state.held_back:
         finish.end_waits(lap)
         finish.meet_goal(lap)
+        limiting.announce(lap)
+        if state.failing is None and limiting.overdue(lap):
+            return lap
     if state.failing is not None:
         finish.fail(lap)
         return lap
@@ -32,9 +37,12 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
         finish.pause_after(lap)
     if state.status is TaskStatus.PAUSING or state.held_back:
         finish.stand_still(lap)
-    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing:
+    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing and kit.passage.halted is None:
         start_steps(lap)
-        finish.rest(lap)
+        if lap.held_back:
+            limiting.exhaust(lap)
+        else:
+            finish.rest(lap)
     return lap
 
 
@@ -49,4 +57,7 @@ def _plain(lap: Lap) -> bool:
         and state.pause_after is None
         and lap.graph.done_when is None
         and not lap.kit.closing
+        and lap.kit.passage.halted is None
+        and not state.budget.alarm
+        and lap.at < state.budget.look_at
     )

@@ -6,8 +6,8 @@ from everstep.domain.approval import Names, changes
 from everstep.domain.commands import Answer, Drafts, Reply
 from everstep.domain.errors import Conflict, NotAllowed, Validation
 from everstep.domain.events import Actor, ActorKind, PauseAnswered, PauseExpired
-from everstep.domain.ids import Digest, PauseId, StepPath, split_path
-from everstep.domain.pauses import GatedCall, Pause
+from everstep.domain.ids import Digest, PauseId, split_path
+from everstep.domain.pauses import GatedCall, LimitReached, Pause, UnresolvedDependency
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.kit import Kit
@@ -141,11 +141,23 @@ def _list_of(schema: JsonObject | None, shown: JsonValue) -> JsonObject:
 
 
 def output_schema(state: TaskState, pause: Pause, kit: Kit) -> JsonObject | None:
-    """What the step's tool promises to return."""
-    assert pause.step is not None
-    tool = state.specs[split_path(StepPath(pause.step))[0]].tool
-    entry = kit.catalog.find(tool or "")
-    return None if entry is None else entry.spec.output_schema
+    """What the step's tool promises to return; of a producer that gave nothing, all that the whole step would give."""
+    lacked = pause.reason.producing_step if isinstance(pause.reason, UnresolvedDependency) else None
+    path = lacked or pause.step
+    assert path is not None
+    name, index = split_path(path)
+    spec = state.specs[name]
+    entry = kit.catalog.find(spec.tool or "")
+    schema = None if entry is None else entry.spec.output_schema
+    if lacked is None or spec.for_each is None or index is not None:
+        return schema
+    return {"type": "array", "items": {} if schema is None else {"anyOf": [schema, {"type": "null"}]}}
+
+
+def more_than_used(reached: LimitReached, most: JsonValue) -> None:
+    """Raises Validation if a limit would not be raised by this."""
+    if isinstance(most, bool) or not isinstance(most, int | float) or most <= reached.used:
+        raise _invalid(f"'max' must be a number above the {reached.used:g} that are used", "allow more, or `cancel`")
 
 
 def fits(schema: JsonObject | None, value: JsonValue, kit: Kit) -> None:

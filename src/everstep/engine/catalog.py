@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from everstep.domain.errors import SettingsError
 from everstep.domain.facts import ToolFacts
 from everstep.domain.plan import Effect, StepSpec
+from everstep.domain.rate import Rate
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, Sealed
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
@@ -23,6 +24,10 @@ class Entry:
     required: frozenset[str]
     targeted: bool
     """Whether its calls go to several targets; else the tool itself is the target."""
+
+    def call(self, arguments: JsonObject) -> Call:
+        """A call of this tool, to be asked about."""
+        return Call(tool=self.spec.name, arguments=arguments)
 
     def missing(self, arguments: JsonObject) -> tuple[str, ...]:
         """All required arguments that are not there."""
@@ -47,6 +52,10 @@ class Checked:
     input: Sealed
     effect: Effect
     entry: Entry
+    gated: bool = False
+    """Whether something stands before the call: a pool, a rate."""
+    rate: tuple[str, Rate] | None = None
+    """Its provider, and how often it may be called."""
 
 
 class Catalog:
@@ -58,6 +67,7 @@ class Catalog:
             for spec in adapter.tools():
                 self._add(spec, adapter, codec)
         self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
+        self.pools = frozenset(entry.spec.pool for entry in self._entries.values() if entry.spec.pool is not None)
         """What the plan check knows of the tools."""
 
     def _add(self, spec: ToolSpec, adapter: ToolAdapter, codec: Codec) -> None:

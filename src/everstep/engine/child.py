@@ -11,10 +11,11 @@ from everstep.domain.outcome import Failed, Outcome, Spawns, Succeeded
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
 from everstep.engine import control
-from everstep.engine.accept import accept_inputs, accept_plan
+from everstep.engine.accept import accept_inputs, accept_plan, with_defaults
 from everstep.engine.commit import HeldTask
 from everstep.engine.kit import Kit
-from everstep.engine.submit import Request, new_task, with_defaults
+from everstep.engine.request import Request
+from everstep.engine.submit import new_task
 
 DEPTH_MAX: Final = 5
 
@@ -135,7 +136,9 @@ async def pass_on_pause(state: TaskState, kit: Kit) -> None:
             continue
         ours = any(getattr(pause.reason, "by", None) == state.id for pause in child.pauses.values())
         if state.held_back and not child.held_back:
-            after = await control.pause(child.id, parent, f"its parent {state.id} is paused", kit)
+            note = f"its parent {state.id} is paused"
+            mode = None if state.pausing is None else state.pausing.mode
+            after = await control.pause(child.id, parent, note, kit, mode=mode)
         elif ours and not state.held_back:
             after = await control.resume(child.id, parent, f"its parent {state.id} goes on", kit)
         else:

@@ -56,6 +56,10 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         if lap.needs:
             await fetch(held, lap.needs, kit)
             continue
+        if lap.wishes:
+            await kit.passage.reserve(held.lease.task, lap.wishes, at)
+            await reload(held, kit)
+            continue
         if not drafts and not lap.proposals:
             return intents
         payloads = _payloads(drafts, lap)
@@ -122,7 +126,7 @@ def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepC
     state.seq = Seq(state.seq + 1)
     held = HeldTask(lease, state)
     lap, drafts = _decide(held, (), at, kit)
-    if lap.needs or lap.asks or not lap.proposals or _payloads(drafts, lap):
+    if lap.needs or lap.wishes or lap.asks or not lap.proposals or _payloads(drafts, lap):
         return None
     return held, _unit(held, drafts, lap)
 

@@ -1,17 +1,20 @@
 """What a running call may know and say: its `ctx`."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from everstep.domain.ids import Instant, StepPath, TaskId, split_path
+from everstep.domain.plan import attempt_limits
 from everstep.domain.task import Intent, TaskState
+from everstep.domain.usage import Meter, Usage
 from everstep.domain.values import JsonValue
 from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
 from everstep.engine.timing import attempt_ends
 from everstep.ports.sink import Sink
-from everstep.ports.tool import Log
+from everstep.ports.tool import Log, ResourceExceeded
 
 
 class CallLog:
@@ -35,7 +38,7 @@ class CallLog:
 class CallContext:
     """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
 
-    __slots__ = ("_ending", "_intent", "_kit", "answer", "owner", "timeout_ms", "workspace")
+    __slots__ = ("_ending", "_intent", "_kit", "_meter", "answer", "limits", "owner", "timeout_ms", "workspace")
 
     def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
         spec, step = state.specs[split_path(intent.step)[0]], state.steps[intent.step]
@@ -45,7 +48,9 @@ class CallContext:
         self._intent = intent
         self._kit = kit
         self._ending: asyncio.Event | None = None
+        self._meter: Meter | None = None
         self.timeout_ms = said or kit.limits.step_timeout_ms
+        self.limits = attempt_limits(state.plan, spec)
         self.owner = state.owner
         self.workspace = state.workspace
         self.answer = step.answer
@@ -94,6 +99,27 @@ class CallContext:
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
+
+    def usage(
+        self,
+        cost: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        **counts: float | None,
+    ) -> None:
+        self._meter = self._meter or Meter()
+        self._meter.add(cost, tokens_in, tokens_out, counts)
+        most = None if self.limits is None else self.limits.cost
+        if most is not None and self._meter.cost > most:
+            what = f"the call has cost {self._meter.cost:g}, and may cost {most:g}"
+            raise ResourceExceeded(what, limit="cost", used=self._meter.cost, max=most)
+
+    def used(self) -> Usage | None:
+        """What was reported; None if nothing was."""
+        return None if self._meter is None else self._meter.read()
+
+    def outlives(self) -> Callable[[], None]:
+        return self._kit.passage.pools.outlives((self._intent.task, self._intent.step))
 
     def end(self) -> None:
         """The call should end: timed out, cancelled, or the engine stops."""

@@ -1,16 +1,27 @@
 """Commands from outside the lease: pause, resume, cancel, answer. Each one guarded write, then a nudge."""
 
+import asyncio
 from collections.abc import Callable
 
-from everstep.domain.commands import Answer, Drafts, Reply, answer_pause, cancel_task, pause_task, resume_task
+from everstep.domain.commands import (
+    Answer,
+    Drafts,
+    Reply,
+    answer_pause,
+    asked_pause,
+    cancel_task,
+    puts_back,
+    resume_task,
+)
 from everstep.domain.errors import NotFound, Unavailable, Validation
 from everstep.domain.events import StepCompleted, Who
 from everstep.domain.fold import apply
 from everstep.domain.ids import PauseId, TaskId
-from everstep.domain.pauses import InputRequired, Pause, PauseStatus
+from everstep.domain.pauses import InputRequired, LimitReached, Pause, PauseStatus
+from everstep.domain.pausing import GRACEFUL, PauseWish, pause_task
 from everstep.domain.task import Command, TaskState, row_of
 from everstep.domain.values import JsonValue
-from everstep.engine.answers import checked_approval, fits, may_answer, output_schema, too_late
+from everstep.engine.answers import checked_approval, fits, may_answer, more_than_used, output_schema, too_late
 from everstep.engine.kit import Kit
 from everstep.ports.store import Committed, PauseFilter
 
@@ -29,14 +40,21 @@ async def load(task: TaskId, who: Who, kit: Kit) -> TaskState:
 async def command(
     task: TaskId, who: Who, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
 ) -> TaskState:
-    """One guarded write, decided anew whenever somebody else was faster."""
+    """One at a time, so that asking twice at once is asking once; the guard is against whoever holds the task."""
+    async with kit.commanding.setdefault(task, asyncio.Lock()):
+        return await _write(task, who, kit, decide)
+
+
+async def _write(
+    task: TaskId, who: Who, kit: Kit, decide: Callable[[TaskState], tuple[Drafts, PauseId | None]]
+) -> TaskState:
     for _ in range(TRIES):
         state = await load(task, who, kit)
         drafts, pause = decide(state)
         if not drafts:
             return state
         status, generation, last_seq, at = state.status, state.generation, state.seq, kit.clock.now()
-        revision = state.revision
+        revision, done = state.revision, state.done
         for draft in drafts:
             apply(state, draft.body, draft.step, at)
         wanted = Command(
@@ -50,6 +68,7 @@ async def command(
             row=row_of(state),
             last_seq=last_seq,
             steps=None if state.revision == revision else len(state.specs),
+            ends=state.done - done if puts_back(drafts) else None,
         )
         kit.fault("command.decide.after")
         await _keep(drafts, kit)
@@ -73,21 +92,20 @@ async def _keep(drafts: Drafts, kit: Kit) -> None:
         await kit.store.put_payloads(large)
 
 
-async def pause(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
-    """Graceful: takes effect at the next safe point; asking twice is asking once."""
-    pause_id = PauseId(kit.entropy.new_id("p"))
+async def pause(task: TaskId, who: Who, note: str | None, kit: Kit, *, mode: str | None = None) -> TaskState:
+    """Takes effect at the next safe point, which `immediate` makes an early one; asking twice is asking once."""
+    wish = PauseWish(id=PauseId(kit.entropy.new_id("p")), by=who.actor.id, note=note, mode=mode or GRACEFUL)
 
     def decide(state: TaskState) -> tuple[Drafts, PauseId | None]:
         at = kit.clock.now()
-        drafts = pause_task(state, who.actor, note, pause_id)
-        return tuple(kit.timed(draft, state, at) for draft in drafts), None
+        return tuple(kit.timed(draft, state, at) for draft in pause_task(state, wish)), None
 
     return await command(task, who, kit, decide)
 
 
 async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Lift the pause someone asked for."""
-    return await command(task, who, kit, lambda state: (resume_task(state, note), None))
+    return await command(task, who, kit, lambda state: (resume_task(state, note), asked_pause(state)))
 
 
 async def cancel(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
@@ -141,6 +159,8 @@ def _checked(state: TaskState, pause: Pause, reply: Reply, kit: Kit) -> Answer:
         assert pause.step is not None
         fits(output_schema(state, pause, kit), reply.output, kit)
         output = kit.codec.seal(reply.output, untrusted=True)
+    if reply.answer == "raise_limit" and isinstance(pause.reason, LimitReached):
+        more_than_used(pause.reason, reply.value)
     if reply.answer == "answer" and isinstance(pause.reason, InputRequired):
         schema = pause.reason.schema
         fits(schema if isinstance(schema, dict) else None, reply.value, kit)

@@ -2,9 +2,9 @@
 
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, render, resolve, test
-from everstep.domain.fold import step_of
 from everstep.domain.graph import Wired
 from everstep.domain.ids import item_path, split_path
+from everstep.domain.moves import step_of
 from everstep.domain.pauses import UnresolvableParams
 from everstep.domain.plan import OnError
 from everstep.domain.scope import StateScope
@@ -48,7 +48,7 @@ def start_items(lap: Lap, wired: Wired, step: StepState) -> None:
     items = _items(lap, step)
     if items is None:
         return
-    for index in list(step.items_open):
+    for index in sorted(step.items_open):
         _go_on(lap, wired, lap.state.steps[item_path(step.path, index)], items)
     fatal = lap.state.plan.on_error(wired.spec) is OnError.FAIL
     while (

@@ -78,6 +78,8 @@ def rest(lap: Lap) -> None:
         return None
     if all(state.steps[wired.path].ended for wired in lap.graph.steps):
         return complete(lap) if finals_ended(lap) else None
+    if state.pauses and any(step.wait is not None for step in state.steps.values()):
+        return None  # another step waits for a slot, and is woken when there is one
     if state.pauses and not state.open and not state.timers:
         oldest = next(iter(state.pauses.values()))
         return lap.say(e.TaskPaused(pause=oldest.id, reason_type=oldest.type))
@@ -89,6 +91,8 @@ def finals_ended(lap: Lap) -> bool:
     if not any(step.attempts for step in lap.state.steps.values()):
         return True
     lap.in_final = True
+    if lap.kit.passage.halted is not None:
+        return all(lap.state.steps[wired.path].ended for wired in lap.graph.final)
     for wired in lap.graph.final:
         step = lap.state.steps[wired.path]
         if step.status is StepStatus.PENDING:
@@ -125,15 +129,16 @@ def complete(lap: Lap) -> None:
     lap.say(body)
 
 
-def fail(lap: Lap) -> None:
-    """A critical step failed: the rest is skipped once nothing is in flight and `finally` is done."""
+def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:
+    """A critical step failed, or `why`: the rest is skipped once nothing is in flight and `finally` is done."""
     state = lap.state
     if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
         return
-    assert state.failing is not None
+    error = state.failing or why
+    assert error is not None
     _withdraw_pauses(lap, "the task failed")
     body = e.TaskFailed(
-        error=state.failing,
+        error=error,
         step=state.failing_step,
         skipped=unfinished(lap.state),
         duration_s=_duration_s(lap),

@@ -8,10 +8,11 @@ from everstep.domain.events import Link, Who
 from everstep.domain.reopen import Again, back_to, busy_step, named_step, require_again
 from everstep.domain.task import TaskState
 from everstep.domain.wishes import Fork
-from everstep.engine.accept import accept_inputs, accept_plan
+from everstep.engine.accept import accept_inputs, accept_plan, with_defaults
 from everstep.engine.kit import Kit
 from everstep.engine.reopen import check_arguments
-from everstep.engine.submit import Request, Submitted, create, new_task, queued, with_defaults
+from everstep.engine.request import Request
+from everstep.engine.submit import Submitted, create, new_task, queued
 from everstep.engine.undone import known_of
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Spawns, Succeeded, Waits
-from everstep.domain.plan import Effect
+from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonValue, NotJson
@@ -41,11 +42,15 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
         raise
     kit.fault("call.execute.after")
     if not isinstance(result, Raised):
-        return _result(entry, result, kit, kit.clock.monotonic() - began)
+        outcome = _result(entry, result, kit, kit.clock.monotonic() - began)
+        if ctx.limits is not None:
+            outcome = _bounded(outcome, ctx.limits)
+        used = ctx.used()
+        return replace(outcome, usage=used) if used is not None and isinstance(outcome, Succeeded | Failed) else outcome
     ctx.end()
     error = result.error
     if isinstance(error, NeedsInput):
-        return Asked(question=str(error), schema=error.schema, by=error.by)
+        return Asked(question=str(error), schema=error.schema, by=error.by, usage=ctx.used())
     timed_out = isinstance(error, TimeIsUp)
     if timed_out:
         failure = _timeout(tool, ctx.timeout_ms)
@@ -60,6 +65,7 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
         wall_s=kit.clock.monotonic() - began,
         renewed=await renewed(intent, state, error, partial(_safely, kit=kit), since=renewals, kit=kit),
         less=await ask_for_less(call, state, intent.step, failure, safely=partial(_safely, kit=kit), kit=kit),
+        usage=ctx.used(),
     )
 
 
@@ -118,6 +124,23 @@ async def _safely(work: Coroutine[object, object, T], what: str, *, kit: Kit) ->
         kit.sink.trouble(what, done.error)
         return None
     return done
+
+
+def _bounded(outcome: Outcome, limits: LimitsSpec) -> Outcome:
+    """An output over the attempt's limit is not kept; the call was made all the same."""
+    most = limits.output_bytes
+    if most is None or not isinstance(outcome, Succeeded | Waits) or outcome.output.size_bytes <= most:
+        return outcome
+    used = outcome.output.size_bytes
+    failure = Failure(
+        code="limit_output",
+        category=Category.RESOURCE,
+        message=f"the output has {used} bytes, {used - most} more than the {most} that are allowed",
+        what_to_do="ask for less, or raise `limits.output` of the step",
+        effect_state=EffectState.MADE,
+        details={"limit": "output", "used": used, "max": most},
+    )
+    return Failed(failure=failure)
 
 
 def _result(entry: Entry, result: JsonValue | Deferred | Subplan, kit: Kit, wall_s: float) -> Outcome:

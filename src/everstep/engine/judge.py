@@ -1,5 +1,6 @@
 """An outcome on its way to `decide`: with the retry rule of its step, the draws it may need, and who depends on it."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from everstep.domain.breaker import BreakerKey, Caller, Verdict
@@ -9,7 +10,8 @@ from everstep.domain.ended import NO_CHANCE, Ended
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.graph import Graph
 from everstep.domain.ids import StepPath, split_path
-from everstep.domain.outcome import Failed, Outcome, Succeeded
+from everstep.domain.outcome import Failed, Lost, Outcome, Succeeded
+from everstep.domain.pausing import IMMEDIATE, repeatable
 from everstep.domain.task import OpenAttempt, TaskState
 from everstep.engine.kit import Kit
 from everstep.engine.timing import retry_rule
@@ -35,8 +37,36 @@ _CANCELLED: Final = Failure(
     effect_state=EffectState.UNKNOWN,
 )
 CUT_OFF: Final = Failed(failure=_CANCELLED, ended="killed")
-GIVEN_UP: Final = Failed(failure=_CANCELLED, ended="abandoned")
-"""Cut off, but it does not end."""
+PAUSED: Final = Lost(
+    why=Failure(
+        code="paused",
+        category=Category.TRANSIENT,
+        message="the call was cut off because somebody asked for a pause at once",
+        what_to_do="nothing: it is made again when the task goes on",
+        effect_state=EffectState.UNKNOWN,
+    ),
+    ended="killed",
+)
+HALTED: Final = Lost(
+    why=Failure(
+        code="halted",
+        category=Category.TRANSIENT,
+        message="the call was cut off because everything was halted at once",
+        what_to_do="the effect rule decides: call again, look, or ask",
+        effect_state=EffectState.UNKNOWN,
+    ),
+    ended="killed",
+)
+PAUSE_GRACE_S: Final = 2.0
+"""How long a call that is cut off for a pause may take to end."""
+
+
+def cut_short(state: TaskState, calls: Sequence[StepPath], kit: Kit) -> tuple[Sequence[StepPath], Lost]:
+    """Which calls in flight a pause, or a halt, at once ends; and what their end means."""
+    if state.pausing is not None and state.pausing.mode == IMMEDIATE:
+        return repeatable(state), PAUSED
+    halted = kit.passage.halted
+    return calls if halted is not None and halted.mode == IMMEDIATE else (), HALTED
 
 
 def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:

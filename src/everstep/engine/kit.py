@@ -3,18 +3,19 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from everstep.domain.ended import Chance
 from everstep.domain.events import Actor, Draft, PauseOpened
-from everstep.domain.expiry import Patience, patience_with, timed
+from everstep.domain.expiry import patience_with, timed
 from everstep.domain.graph import Graph, wire_plan
-from everstep.domain.ids import Digest, Instant, Millis, PauseId, TaskId, WorkerId
-from everstep.domain.policy import USUAL_RETRY, RetryPolicy
-from everstep.domain.record import record
+from everstep.domain.ids import Digest, Instant, PauseId, TaskId, WorkerId
 from everstep.domain.task import TaskState
+from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog, Checked
 from everstep.engine.feed import Feed
+from everstep.engine.passage import Passage
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.codec import Codec
 from everstep.ports.entropy import Entropy
@@ -25,32 +26,12 @@ from everstep.ports.store import Store
 GRAPHS_MAX = 512
 
 
-@record
-class Limits:
-    """The engine's own settings, as plain values."""
-
-    tasks: int = 64
-    heartbeat_s: float = 5.0
-    stale_after_ms: Millis = Millis(30_000)
-    max_recoveries: int = 5
-    shutdown_grace_s: float = 10.0
-    cancel_grace_s: float = 5.0
-    step_timeout_ms: Millis = Millis(60_000)
-    items_max: int = 10_000
-    live_tasks_max: int = 10_000
-    retry: RetryPolicy = USUAL_RETRY
-    patience: Patience = Patience(length_ms=Millis(86_400_000), then="cancel")
-    """With pauses that people ask for."""
-    llm_approvals: frozenset[str] = frozenset()
-    policy: str = ""
-    """The version of the operator's rules; another one voids what was granted before."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Kit:
     """One engine's hold on the world."""
 
     store: Store
+    passage: Passage
     codec: Codec
     clock: Clock
     pulse: Pulse
@@ -73,6 +54,8 @@ class Kit:
     """Calls whose arguments hold no binding: checked and sealed once per plan."""
     alarm: Callable[[Instant], None] | None = None
     """Who must know when a pause runs out."""
+    commanding: WeakValueDictionary[TaskId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """Tasks that somebody is commanding just now."""
     _graphs: dict[Digest, Graph] = field(default_factory=dict)
 
     def graph(self, state: TaskState) -> Graph:

@@ -11,6 +11,7 @@ from everstep.domain.scope import StateScope
 from everstep.domain.task import Proposal, TaskState
 from everstep.domain.values import JsonValue
 from everstep.engine.kit import Kit
+from everstep.engine.passage import RateWish
 
 
 class Lap:
@@ -22,14 +23,17 @@ class Lap:
         "begun",
         "drafts",
         "graph",
+        "held_back",
         "in_final",
         "kit",
         "needs",
         "proposals",
         "proposed",
         "scope",
+        "spent",
         "state",
         "verdicts",
+        "wishes",
     )
 
     def __init__(self, state: TaskState, kit: Kit, at: Instant) -> None:
@@ -46,6 +50,13 @@ class Lap:
         """What breakers learn from the ends this lap began with."""
         self.proposed: set[StepPath] = set()
         self.needs: set[Digest] = set()
+        self.wishes: list[RateWish] = []
+        """Places in rates that must be reserved first."""
+        budget = state.budget
+        self.spent = (budget.alarm or at >= budget.look_at) and budget.spent(at) is not None
+        """Whether the task has used up what it was given: then no call begins, but in `finally`."""
+        self.held_back = False
+        """Whether a call did not begin because of that."""
         self.begun = 0
         """Steps of the plan that begin with a proposal of this lap: they take a place already."""
         self.in_final = False
@@ -61,6 +72,11 @@ class Lap:
         self.proposals.append(proposal)
         self.proposed.add(proposal.step)
         self.begun += begins
+
+    def ask_no_more(self, path: StepPath) -> None:
+        """The call is held back after all: its breaker need not give leave."""
+        if self.asks:
+            self.asks = [ask for ask in self.asks if ask.caller.step != path]
 
     def pause(self, path: StepPath | None, reason: Reason, *, title: str, why: str) -> None:
         """Open a question."""

@@ -11,6 +11,7 @@ from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.states import CLAIMABLE, HELD
 from everstep.domain.task import Intent, Lease, TaskState
+from everstep.engine import gate
 from everstep.engine.commit import HeldTask
 from everstep.engine.kit import Kit
 from everstep.engine.recover import SUSPECT, hand_back, missing_tools
@@ -41,18 +42,27 @@ class Loop:
         """Tasks that are being created with a place here; true once somebody has sent a command."""
         self._open = False
         self._errands: set[asyncio.Task[None]] = set()
+        kit.passage.pools.wake = self._has_slot
 
     def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
         free = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if not self._open or self._more or free <= 0 or self._kit.closing:
+        if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.passage.halted is not None:
             return False
         self._adopting[task] = False
         return True
 
     def give_back(self, task: TaskId) -> None:
         """The place is not needed after all; giving back twice is harmless."""
-        self._adopting.pop(task, None)
+        if self._adopting.pop(task, None) is not None:
+            gate.forget(task, self._kit)
+
+    def _has_slot(self, task: TaskId) -> None:
+        """A slot was handed over to a task that waited for it."""
+        if task in self._walks or task in self._dormant or task in self._adopting:
+            self.nudge(task)
+        else:
+            self._kit.loop.call_soon(gate.forget, task, self._kit)
 
     def adopt(self, held: HeldTask, intents: Sequence[Intent]) -> None:
         """Walk on with a task that began in the transaction that created it."""
@@ -104,6 +114,12 @@ class Loop:
         """A task has ended that another one waits for."""
         if state.parent is not None and state.terminal and state.parent.link == "child_of":
             self.nudge(state.parent.task)
+
+    def look_again(self) -> None:
+        """Everything was halted, or goes on: every task that is held is looked at, and what can be claimed."""
+        for task in [*self._walks, *self._dormant]:
+            self.nudge(task)
+        self.nudge()
 
     async def carry(self) -> None:
         """Until stopped."""
@@ -166,7 +182,7 @@ class Loop:
 
     async def _claim(self) -> None:
         room = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if room <= 0 or not self._more or self._kit.closing:
+        if room <= 0 or not self._more or self._kit.closing or self._kit.passage.halted is not None:
             return
         self._more = False
         self._nudged.clear()
@@ -242,12 +258,16 @@ class Loop:
             await walk.walk()
         except LeaseLost:
             walk.let_go()
+            gate.forget(task, self._kit)
             self._kit.sink.note("lease lost", task=task)
         except StoreError as error:
             walk.let_go()
+            gate.forget(task, self._kit)
             self._kit.sink.trouble("a walk stopped", error, task=task)
         else:
-            if held.state.status in HELD and not self._kit.closing:
+            if held.state.status not in HELD:
+                gate.forget(task, self._kit)
+            elif not self._kit.closing:
                 self._dormant[task] = held.lease
                 if walk.due_at is not None:
                     self._due_by(walk.due_at)

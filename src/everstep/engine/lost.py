@@ -1,10 +1,13 @@
 """Calls that nobody saw end: each becomes the outcome `Lost`, which is decided and committed like any other."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from everstep.domain.ended import Ended
 from everstep.domain.failure import EffectState
-from everstep.domain.outcome import Lost
+from everstep.domain.ids import StepPath
+from everstep.domain.outcome import Lost, Outcome
+from everstep.domain.task import OpenAttempt, TaskState
 from everstep.engine.commit import HeldTask, fetch
 from everstep.engine.invoke import look
 from everstep.engine.judge import judge
@@ -23,14 +26,21 @@ async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
     for path in state.in_flight:
         attempt = state.open[path]
         assert attempt.epoch < state.epoch
-        arguments = attempt.input.value
-        assert isinstance(arguments, dict)
-        call = Call(
-            tool=attempt.tool,
-            arguments=arguments,
-            effect=attempt.effect,
-            idempotency_key=attempt.idempotency_key,
-        )
+        call = _call(attempt, kit)
         kit.fault("recover.probe.before")
         ends.append(judge(state, path, Lost(probe=await look(call, EffectState.UNKNOWN, kit)), kit))
     return ends
+
+
+async def looked_at(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Outcome:
+    """A call that was cut off, with what its tool sees of it; any other end as it is."""
+    attempt = state.open.get(path)
+    if not isinstance(outcome, Lost) or attempt is None:
+        return outcome
+    return replace(outcome, probe=await look(_call(attempt, kit), EffectState.UNKNOWN, kit))
+
+
+def _call(attempt: OpenAttempt, kit: Kit) -> Call:
+    arguments = kit.codec.fresh(attempt.input)
+    assert isinstance(arguments, dict)
+    return Call(tool=attempt.tool, arguments=arguments, effect=attempt.effect, idempotency_key=attempt.idempotency_key)

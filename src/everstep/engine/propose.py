@@ -15,14 +15,19 @@ from everstep.engine import fallback
 from everstep.engine.admit import admit
 from everstep.engine.approve import gate
 from everstep.engine.catalog import Checked
+from everstep.engine.gate import admitted
 from everstep.engine.hinder import give_up, misfit, unresolved
 from everstep.engine.lap import Lap
-from everstep.ports.tool import Call
 
 
 def callable_now(lap: Lap, step: StepState) -> bool:
     """Whether a step under way waits for nothing but its next call; one that waits for a breaker may always ask."""
     if step.status is not StepStatus.RUNNING or step.attempt is not None:
+        return False
+    producer = lap.state.awaiting.get(step.path)
+    if producer is not None and not lap.state.steps[producer].ended:
+        return False
+    if step.wait is not None and step.wait.kind == "rate" and (step.wait.until or 0) > lap.at:
         return False
     return step.retry_at is None or step.retry_at <= lap.at
 
@@ -58,11 +63,16 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
 def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, untrusted: bool) -> Checked | None:
     """The call, sealed; None if its arguments may not be sent."""
     entry = lap.kit.catalog.get(tool_of(wired.spec, step.detour))
-    call = Call(tool=entry.spec.name, arguments=arguments)
+    call = entry.call(arguments)
     if entry.problems(call):
         return None
-    sealed = lap.kit.codec.seal(arguments, untrusted=untrusted)
-    return Checked(input=sealed, effect=entry.effect_of(call, wired.spec), entry=entry)
+    return Checked(
+        input=lap.kit.codec.seal(arguments, untrusted=untrusted),
+        effect=entry.effect_of(call, wired.spec),
+        entry=entry,
+        gated=bool(wired.spec.pool or entry.spec.pool or entry.spec.rate),
+        rate=lap.kit.passage.rate_of(entry.spec),
+    )
 
 
 def _refuse(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, scope: StateScope) -> None:
@@ -87,6 +97,12 @@ def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope
         if held is not None:
             again = fallback.hold_back(lap, step, held)
             return propose_call(lap, wired, step, scope) if again else None
+    if checked.gated and not admitted(lap, wired, step, checked):
+        return lap.ask_no_more(step.path)
+    budget = lap.state.budget
+    if (lap.spent or budget.calls + len(lap.proposals) >= budget.calls_max) and not lap.in_final:
+        lap.held_back = True
+        return lap.ask_no_more(step.path)
     return lap.propose(
         Proposal(
             step.path,

@@ -4,7 +4,7 @@ from itertools import islice
 
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Unresolved, test
-from everstep.domain.graph import Blocked, Wired, blocked, places, ready
+from everstep.domain.graph import Blocked, Wired, blocked, lent_places, places, ready
 from everstep.domain.pauses import UnresolvedDependency
 from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
@@ -28,6 +28,8 @@ def _pass(lap: Lap) -> bool:
         state.ended_first += 1
     waiting = state.under_way
     room = places(state.plan) - waiting - lap.begun
+    if state.awaiting:
+        room += lent_places(state)
     moved = False
     for wired in islice(steps, state.ended_first, None):
         if (waiting <= 0 and room <= 0) or state.failing is not None:
@@ -77,7 +79,11 @@ def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
     if step.items is not None:
         if allowed_for_all(lap, wired, step):
             fanout.start_items(lap, wired, step)
-    elif callable_now(lap, step):
+    elif not callable_now(lap, step):
+        return
+    elif step.path in lap.state.awaiting:  # what it lacked has come, or has not again: look as at the beginning
+        begin(lap, wired, step)
+    else:
         propose_call(lap, wired, step, lap.scope)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from everstep.domain.errors import EngineClosed, EverstepError
 from everstep.domain.ids import TaskId
 from everstep.domain.record import record
+from everstep.engine import halt
 from everstep.engine.heartbeat import Heartbeat
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
@@ -58,6 +59,7 @@ class Runtime:
         """Find what dead workers left, then open the gate."""
         try:
             self.kit.fault("gate.scan.before")
+            await halt.learn(self.kit)
             recovered = await scan(self.kit, stale_before(self.kit))
             self.kit.fault("gate.scan.after")
         except EverstepError as error:

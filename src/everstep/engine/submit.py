@@ -1,41 +1,20 @@
 """A plan on its way in: its problems, or a durable queued task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.errors import Conflict, Validation
-from everstep.domain.events import Actor, Draft, Link, Recorded, TaskCreated
+from everstep.domain.events import Draft, Recorded, TaskCreated
 from everstep.domain.fold import fold
-from everstep.domain.ids import KEY, Digest, Millis, Seq, TaskId
-from everstep.domain.plan import PlanSpec
+from everstep.domain.ids import KEY, Seq, TaskId
 from everstep.domain.record import record
 from everstep.domain.task import Intent, NewTask, StepCommit, TaskState
-from everstep.domain.values import JsonObject
+from everstep.engine.accept import usual_limits
 from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
 from everstep.engine.recover import missing_tools
+from everstep.engine.request import Request
 from everstep.ports.store import Created, KeyTaken, Stale
-
-
-@record
-class Request:
-    """What a caller asks for: a checked plan with checked inputs."""
-
-    plan: PlanSpec
-    digest: Digest
-    inputs: JsonObject
-    actor: Actor
-    owner: str
-    trusted: bool
-    workspace: str
-    key: str | None = None
-    title: str | None = None
-    labels: Mapping[str, str] | None = None
-    priority: int = 1
-    pause_after: str | None = None
-    pause_timeout_ms: Millis | None = None
-    parent: Link | None = None
 
 
 @record
@@ -56,20 +35,6 @@ class Begun:
 
     held: HeldTask
     intents: Sequence[Intent]
-
-
-class _Inputs:
-    """All that a title may bind before there is a task."""
-
-    def __init__(self, inputs: JsonObject, task: JsonObject) -> None:
-        self._roots = {"inputs": inputs, "task": task}
-
-    def root(self, name: str) -> Found | Absent:
-        value = self._roots.get(name)
-        return Absent(why="unknown") if value is None else Found(value=value)
-
-    def step(self, id: str) -> None:
-        """No step has begun."""
 
 
 class Places(Protocol):
@@ -99,7 +64,7 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
         begun = None if missing_tools(state, kit) else begin_here(state, kit, at)
     started = False
     try:
-        new = _new_task(request, event, created, None if begun is None else begun[1])
+        new = _new_task(request, event, created, None if begun is None else begun[1], kit=kit)
         (result,) = await kit.store.create_tasks((new,))
         started = isinstance(result, Created) and result.committed is not None
     finally:
@@ -154,7 +119,7 @@ def queued(new: NewTask) -> TaskState:
 def new_task(request: Request, kit: Kit, id: TaskId | None = None) -> tuple[NewTask, TaskCreated]:
     """The task that stands for a request, on its way into the store."""
     event, created = _event(request, id or TaskId(kit.entropy.new_id("t")), kit)
-    return _new_task(request, event, created, None), created
+    return _new_task(request, event, created, None, kit=kit), created
 
 
 def _event(request: Request, task: TaskId, kit: Kit) -> tuple[Recorded, TaskCreated]:
@@ -170,15 +135,12 @@ def _event(request: Request, task: TaskId, kit: Kit) -> tuple[Recorded, TaskCrea
 
 def _created(request: Request, task: TaskId, kit: Kit) -> TaskCreated:
     plan = request.plan
-    title = request.title or plan.title or plan.name
-    if request.title is None and "${" in title:
-        title = render(compile_value(title), _Inputs(request.inputs, {"id": task, "plan": plan.name}))
     return TaskCreated(
         plan=plan,
         plan_digest=request.digest,
         trusted=request.trusted,
         key=request.key,
-        title=title,
+        title=request.titled(task),
         inputs=kit.codec.seal(request.inputs),
         labels=dict(request.labels or {}),
         priority=request.priority,
@@ -186,10 +148,14 @@ def _created(request: Request, task: TaskId, kit: Kit) -> TaskCreated:
         pause_after=request.pause_after,
         pause_timeout_ms=request.pause_timeout_ms,
         parent=request.parent,
+        limits=request.limits or usual_limits(plan, kit),
+        deadline=request.deadline,
     )
 
 
-def _new_task(request: Request, event: Recorded, created: TaskCreated, first: StepCommit | None) -> NewTask:
+def _new_task(
+    request: Request, event: Recorded, created: TaskCreated, first: StepCommit | None, *, kit: Kit
+) -> NewTask:
     plan = request.plan
     return NewTask(
         id=event.task,
@@ -204,11 +170,13 @@ def _new_task(request: Request, event: Recorded, created: TaskCreated, first: St
         at=event.at,
         actor=event.actor,
         created=Draft(created),
+        live_max=None if _is_child(request) else kit.limits.live_tasks_of(request.owner),
+        labels=created.labels,
+        tools=tuple(sorted({step.tool for step in plan.steps if step.tool is not None})),
         first=first,
     )
 
 
-def with_defaults(plan: PlanSpec, inputs: JsonObject) -> JsonObject:
-    """Inputs with the plan's defaults filled in, so that what is recorded is what is used."""
-    defaults = {spec.name: spec.schema["default"] for spec in plan.inputs if not spec.required}
-    return {**defaults, **inputs}
+def _is_child(request: Request) -> bool:
+    """A task that a step of another one waits for counts with that one."""
+    return request.parent is not None and request.parent.link == "child_of"

@@ -10,7 +10,8 @@ from everstep.domain.values import JsonObject
 from everstep.domain.wishes import Undo
 from everstep.engine.accept import Naming, accept_plan
 from everstep.engine.kit import Kit
-from everstep.engine.submit import Request, Submitted, create, new_task
+from everstep.engine.request import Request
+from everstep.engine.submit import Submitted, create, new_task
 from everstep.engine.undoable import Told, plan_undo
 
 

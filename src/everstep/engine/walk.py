@@ -8,21 +8,22 @@ the task ends, is paused, or only waits for a time; then it holds nothing but, i
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from everstep.domain.decide import is_final, spec_of
 from everstep.domain.ended import Ended
 from everstep.domain.ids import Instant, StepPath
-from everstep.domain.outcome import Outcome, Spawns
+from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, due_at, finally_until
 from everstep.engine.child import cancel_children, child_ends, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import invoke
-from everstep.engine.judge import CUT_OFF, GIVEN_UP, judge
+from everstep.engine.judge import CUT_OFF, PAUSE_GRACE_S, cut_short, judge
 from everstep.engine.kit import Kit
-from everstep.engine.lost import lost_calls
+from everstep.engine.lost import looked_at, lost_calls
 from everstep.ports.clock import Timer
 
 
@@ -35,6 +36,8 @@ class Walk:
         self._kit = kit
         self._calls: dict[StepPath, asyncio.Task[None]] = {}
         self._ended: list[tuple[StepPath, Outcome]] = []
+        self._cut: dict[StepPath, Failed | Lost] = {}
+        """Calls that are being ended, and what their end means."""
         self._waiter: asyncio.Future[None] | None = None
         self._looked_at = Instant(0)
         self._spawning = False
@@ -60,7 +63,17 @@ class Walk:
         self._wake()
 
     async def walk(self) -> None:
-        """Carry the task until it ends, pauses or only waits."""
+        """Carry the task until it ends, pauses or only waits; a deadline is looked at when it comes."""
+        deadline = self._held.state.budget.deadline
+        if deadline is None:
+            return await self._walk()
+        timer = self._kit.clock.call_later(max(0, deadline - self._kit.clock.now()) / 1000, self.tell)
+        try:
+            return await self._walk()
+        finally:
+            timer.cancel()
+
+    async def _walk(self) -> None:
         intents = self._first
         if intents is None:
             ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
@@ -71,11 +84,15 @@ class Walk:
             if self._held.newborn:
                 await self._born()
             self._start(intents)
+            if self._kit.passage.pools.kept:
+                self._kit.passage.pools.tidy(self._held.lease.task)
             done = not self._calls and not self._ended and not self.told
             if done or self._held.state.status not in HELD:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
                 await self._wind_up()
+            elif self._held.state.pausing is not None or self._kit.passage.halted is not None:
+                await self._cut_short()
             ended = await self._next()
             self._looked_at = self._kit.clock.now()
             intents = await settle(self._held, ended, self._calls, self._kit)
@@ -141,14 +158,16 @@ class Walk:
 
     def _start(self, intents: Sequence[Intent]) -> None:
         for intent in intents:
-            self._calls[intent.step] = self._kit.loop.create_task(self._call(intent))
+            call = self._calls[intent.step] = self._kit.loop.create_task(self._call(intent))
+            if self._kit.passage.pools.kept:
+                self._kit.passage.pools.begun((intent.task, intent.step), call)
 
     async def _call(self, intent: Intent) -> None:
         """One call. It reports its own end: a callback would cost another turn of the loop."""
         try:
             outcome = await invoke(intent, self._held.state, self._kit)
         except asyncio.CancelledError:
-            self._on_end(intent.step, CUT_OFF)
+            self._on_end(intent.step, self._cut.get(intent.step, CUT_OFF))
             raise
         self._on_end(intent.step, outcome)
 
@@ -156,6 +175,9 @@ class Walk:
         if self._calls.pop(path, None) is not None:  # else it was given up, and its end is on record
             if type(outcome) is Spawns:
                 self._spawning = True
+            cut = self._cut.get(path) if self._cut else None
+            if isinstance(cut, Lost) and isinstance(outcome, Failed):
+                outcome = cut  # it may still have succeeded, but did not fail by itself
             self._ended.append((path, outcome))
             self._wake()
 
@@ -172,28 +194,41 @@ class Walk:
         until = finally_until(state)
         assert until is not None
         in_time = {path for path in self._calls if now < until and is_final(state, spec_of(state, path))}
-        await self._end_calls([path for path in self._calls if path not in in_time])
+        cut = [path for path in self._calls if path not in in_time]
+        await self._end_calls(cut, CUT_OFF, self._kit.limits.cancel_grace_s)
         for call in [self._calls[path] for path in in_time if path in self._calls]:
             timer = self._kit.clock.call_later((until - now) / 1000, self.tell)
             call.add_done_callback(partial(_drop, timer))
 
-    async def _end_calls(self, paths: Sequence[StepPath]) -> None:
+    async def _cut_short(self) -> None:
+        """The task is paused, or everything halted, at once; tools that can look say what came of their calls."""
+        paths, means = cut_short(self._held.state, [*self._calls], self._kit)
+        await self._end_calls(paths, means, PAUSE_GRACE_S)
+        ends, self._ended = self._ended, []
+        seen = [(path, await looked_at(self._held.state, path, end, self._kit)) for path, end in ends]
+        self._ended = [*seen, *self._ended]
+
+    async def _end_calls(self, paths: Sequence[StepPath], means: Failed | Lost, grace_s: float) -> None:
         """Cancel these calls; what does not end within the grace time is given up as unknown."""
-        for path in paths:
-            self._calls[path].cancel()
-        if paths:
-            await self._grace([self._calls[path] for path in paths])
-        for path in [path for path in paths if path in self._calls]:
+        calls = {path: self._calls[path] for path in paths if path in self._calls}
+        if not calls:
+            return
+        self._cut = dict.fromkeys(calls, means)
+        for call in calls.values():
+            call.cancel()
+        await self._grace([*calls.values()], grace_s)
+        self._cut = {}
+        for path in [path for path in calls if path in self._calls]:
             if self._calls.pop(path).done():  # cancelled before its first turn: it never ran, so it could not report
-                self._ended.append((path, CUT_OFF))
+                self._ended.append((path, means))
                 continue
-            self._ended.append((path, GIVEN_UP))
+            self._ended.append((path, replace(means, ended="abandoned")))
             self._kit.sink.note("call does not end", task=self._held.lease.task, step=path)
 
-    async def _grace(self, calls: Sequence[asyncio.Task[None]]) -> None:
+    async def _grace(self, calls: Sequence[asyncio.Task[None]], grace_s: float) -> None:
         """Wait until these calls have ended, or the grace time is up by the engine's clock."""
         up = asyncio.Event()
-        timer = self._kit.clock.call_later(self._kit.limits.cancel_grace_s, up.set)
+        timer = self._kit.clock.call_later(grace_s, up.set)
         over = asyncio.ensure_future(up.wait())
         waiting: set[asyncio.Future[Any]] = {*calls}
         while waiting and not over.done():

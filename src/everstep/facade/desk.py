@@ -1,47 +1,33 @@
 """Desk: every operation once, with who asks. Doors translate into these calls and back; there is no second way in."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import NotFound, Validation
 from everstep.domain.events import Who
-from everstep.domain.ids import Digest, Millis, PauseId, Seq, TaskId
+from everstep.domain.ids import Digest, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem
-from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine import control
-from everstep.engine.accept import Facts, accept_inputs, accept_plan, check_plan
+from everstep.engine.accept import Facts, check_plan, with_defaults
 from everstep.engine.catalog import Entry
 from everstep.engine.runtime import Gate, Runtime
-from everstep.engine.submit import Request, submit, with_defaults
-from everstep.facade.rework import Rework
+from everstep.engine.submit import submit
+from everstep.facade.accept import Acceptance, Wish
+from everstep.facade.steering import Steering
 from everstep.ports.sink import Listener
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
+
+__all__ = ["Desk", "Wish"]
 
 EVENTS_PAGE = 500
 LIVE = frozenset(TaskStatus) - TERMINAL
 
 
-@record
-class Wish:
-    """A plan to be carried out, and how."""
-
-    plan: PlanSpec
-    digest: Digest
-    inputs: JsonObject
-    trusted: bool
-    key: str | None = None
-    title: str | None = None
-    labels: Mapping[str, str] | None = None
-    priority: int = 1
-    pause_after: str | None = None
-    pause_timeout_ms: Millis | None = None
-
-
-class Desk(Rework):
+class Desk(Steering):
     """The operations of one engine."""
 
     def __init__(self, runtime: Runtime, workspace: str) -> None:
@@ -49,7 +35,7 @@ class Desk(Rework):
         self.troubles = runtime.troubles
         """What went wrong over all tasks, and how to reset a breaker."""
         self._workspace = workspace
-        self._sound: set[tuple[Digest, bool]] = set()
+        self._plans = Acceptance(runtime.kit)
 
     # Plans and tools
 
@@ -81,43 +67,13 @@ class Desk(Rework):
     async def submit(self, wish: Wish, who: Who) -> TaskState:
         """A durable task, or every reason why not."""
         self._runtime.require_ready()
-        self._accept(wish)
-        done = await submit(
-            Request(
-                plan=wish.plan,
-                digest=wish.digest,
-                inputs=with_defaults(wish.plan, wish.inputs),
-                actor=who.actor,
-                owner=who.owner,
-                trusted=wish.trusted,
-                workspace=self._workspace,
-                key=wish.key,
-                title=wish.title,
-                labels=wish.labels,
-                priority=wish.priority,
-                pause_after=wish.pause_after,
-                pause_timeout_ms=wish.pause_timeout_ms,
-            ),
-            self._kit,
-            self._runtime.loop,
-        )
+        request = self._plans.accept(wish, who, self._workspace)
+        done = await submit(request, self._kit, self._runtime.loop)
         if done.begun is not None:
             self._runtime.loop.adopt(done.begun.held, done.begun.intents)
         elif done.queued is not None:
             self._runtime.loop.take(done.queued)
         return done.snapshot or await control.load(done.task, who, self._kit)
-
-    def _accept(self, wish: Wish) -> None:
-        if (wish.digest, wish.trusted) not in self._sound:
-            accept_plan(wish.plan, self._kit, trusted=wish.trusted)
-            self._sound.add((wish.digest, wish.trusted))
-        accept_inputs(wish.plan, wish.inputs, self._kit)
-        if wish.pause_after is not None and all(wish.pause_after != step.id for step in wish.plan.steps):
-            raise Validation(f"the plan has no step '{wish.pause_after}'")
-        if wish.pause_timeout_ms is not None and not 0 < wish.pause_timeout_ms <= PAUSE_TIMEOUT_MAX_MS:
-            raise Validation("'pause_timeout' must be more than 0 and at most 365 days")
-        if not 0 <= wish.priority <= PRIORITY_MAX:
-            raise Validation(f"priority {wish.priority} is not within 0 and {PRIORITY_MAX}")
 
     async def newest(self, plan: PlanSpec, digest: Digest, inputs: JsonObject, who: Who) -> TaskState | None:
         """The newest unfinished task of the same plan and inputs."""
@@ -195,16 +151,6 @@ class Desk(Rework):
 
     # Commands
 
-    async def pause(self, task: TaskId, who: Who, note: str | None) -> TaskState:
-        """Ask for a pause."""
-        self._runtime.require_ready()
-        return await self._passed_on(self._told(await control.pause(task, who, note, self._kit)))
-
-    async def resume(self, task: TaskId, who: Who, note: str | None) -> TaskState:
-        """Lift a pause someone asked for."""
-        self._runtime.require_ready()
-        return await self._passed_on(self._told(await control.resume(task, who, note, self._kit)))
-
     async def cancel(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """End on request."""
         self._runtime.require_ready()
@@ -226,7 +172,3 @@ class Desk(Rework):
     async def info(self) -> Info:
         """The store's figures."""
         return await self._kit.store.info()
-
-
-PRIORITY_MAX = 3
-PAUSE_TIMEOUT_MAX_MS = 365 * 86_400_000

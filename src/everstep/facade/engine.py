@@ -114,6 +114,7 @@ class Engine:
         labels: Mapping[str, str] | None = None,
         priority: int = 1,
         pause_timeout: str | None = None,
+        limits: JsonObject | None = None,
     ) -> Task:
         """Always a new task, durable on return; the same key, plan and inputs give the same task."""
         loaded = as_plan(plan)
@@ -128,6 +129,7 @@ class Engine:
             labels=labels,
             priority=priority,
             pause_timeout_ms=duration(pause_timeout),
+            limits=limits,
         )
         return self._task(await self.desk.submit(wish, self._who))
 

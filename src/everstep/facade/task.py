@@ -111,9 +111,9 @@ class Task(ReworkedTask):
             await self.refresh()
         return await self._result()
 
-    async def pause(self, *, note: str | None = None) -> "Task":
-        """Ask for a pause at the next safe point."""
-        self._state = await self._desk.pause(self._state.id, self._who, note)
+    async def pause(self, mode: str = "graceful", *, note: str | None = None) -> "Task":
+        """Ask for a pause at the next safe point; `immediate` cuts off calls that may be made again."""
+        self._state = await self._desk.pause(self._state.id, self._who, note, mode)
         return self
 
     async def resume(self, *, note: str | None = None) -> "Task":

@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import TypeAlias
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EverstepError
 from everstep.domain.events import Issue, Who
+from everstep.domain.ids import Instant
 from everstep.domain.pauses import Pause as OpenPause
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
@@ -104,9 +106,10 @@ class Pause:
         """It did not: call it again."""
         await self._say(Reply(answer="not_happened", note=note), by)
 
-    async def retry(self, *, note: str | None = None, by: str | None = None) -> None:
-        """Try the step again."""
-        await self._say(Reply(answer="retry", note=note), by)
+    async def retry(self, *, at: datetime | None = None, note: str | None = None, by: str | None = None) -> None:
+        """Try the step again, but not before `at`."""
+        moment = None if at is None else Instant(round(at.timestamp() * 1000))
+        await self._say(Reply(answer="retry", at=moment, note=note), by)
 
     async def retry_with(self, arguments: JsonObject, *, note: str | None = None, by: str | None = None) -> None:
         """Try the step again with other arguments."""
@@ -120,9 +123,17 @@ class Pause:
         """Give the step's result; no call is made."""
         await self._say(Reply(answer="supply_output", output=output, note=note), by)
 
+    async def run_producer(self, *, note: str | None = None, by: str | None = None) -> None:
+        """Carry out the step that should have given the missing output; then go on with this one."""
+        await self._say(Reply(answer="run_producer", note=note), by)
+
     async def answer(self, value: JsonValue, *, note: str | None = None, by: str | None = None) -> None:
         """Answer the question; of an approval: give the step's result, and no call is made."""
         await self._say(Reply(answer="answer", value=value, note=note), by)
+
+    async def raise_limit(self, max: float, *, note: str | None = None, by: str | None = None) -> None:
+        """Allow more; times in seconds, sizes in bytes."""
+        await self._say(Reply(answer="raise_limit", value=max, note=note), by)
 
     async def resume(self, *, note: str | None = None, by: str | None = None) -> None:
         """Go on."""

@@ -12,7 +12,7 @@ def no_fault(_point: str) -> None:
 
 POINTS: Final[frozenset[str]] = frozenset(
     {
-        # the store: one transaction may pass several of the first seven pairs
+        # the store: one transaction may pass several of the first nine pairs
         "create.commit.before",
         "create.commit.after",
         "claim.commit.before",
@@ -27,6 +27,10 @@ POINTS: Final[frozenset[str]] = frozenset(
         "sweep.commit.after",
         "renew.commit.before",
         "renew.commit.after",
+        "rate.commit.before",
+        "rate.commit.after",
+        "halt.commit.before",
+        "halt.commit.after",
         "artifact.write.before",
         "artifact.write.mid",
         "artifact.write.after",

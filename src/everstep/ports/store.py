@@ -16,7 +16,7 @@ from everstep.domain.breaker import Breaker
 from everstep.domain.events import ErrorRecord, Recorded
 from everstep.domain.failure import Category
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
-from everstep.domain.pauses import Pause, PauseStatus
+from everstep.domain.pauses import Pause, PauseStatus, PauseType
 from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, Intent, Lease, NewTask, Proposal, StepCommit, Sweep, TaskRow, TaskState
@@ -97,6 +97,11 @@ class TaskFilter:
     inputs_digest: Digest | None = None
     since: Instant | None = None
     text: str | None = None
+    tool: str | None = None
+    """A tool that its plan calls."""
+    label: tuple[str, str] | None = None
+    reason: PauseType | None = None
+    """Of an open pause."""
     limit: int = 50
     cursor: str | None = None
 

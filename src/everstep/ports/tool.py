@@ -38,6 +38,10 @@ class ToolSpec:
     undoable: bool = False
     approve: bool = False
     """Ask before every call; a plan may only add."""
+    pool: str | None = None
+    """So many calls at the same time, together with other tools of this pool."""
+    rate: str | None = None
+    """`10/1s`, or the name of a provider that the settings give a rate."""
 
 
 @hot_record
@@ -115,6 +119,18 @@ class Ctx(Protocol):
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Volatile: shown, never stored."""
+
+    def usage(
+        self,
+        cost: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        **counts: float | None,
+    ) -> None:
+        """Adds to what this attempt used; kept for failed ones too, and `cost` counts for `limits.cost`."""
+
+    def outlives(self) -> Callable[[], None]:
+        """For adapters: the work goes on although nobody waits for it. Call what is returned when it has ended."""
 
 
 class Judge(Protocol):

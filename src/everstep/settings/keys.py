@@ -5,16 +5,19 @@ A key is here when something uses it. How values are found is `files`' and the p
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import isfinite
 from typing import Final, TypeAlias
 
 from everstep.domain.errors import SettingsError
 from everstep.domain.ids import Millis
 from everstep.domain.quantities import format_duration, format_size, parse_duration, parse_size
+from everstep.domain.rate import parse_rate
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonObject, JsonValue
 
-Value: TypeAlias = str | int | tuple[str, ...] | None
+Value: TypeAlias = str | int | float | tuple[str, ...] | None
 """As it is kept: durations in milliseconds, sizes in bytes. None: not set, and there is no fixed default."""
 
 SHOWN_CHARS_MAX: Final = 80
@@ -82,6 +85,14 @@ def _count_in(text: str) -> JsonValue:
     return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else text
 
 
+def _amount(value: JsonValue) -> Value:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) else None
+
+
+def _amount_in(text: str) -> JsonValue:
+    return float(text) if re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", text) else text
+
+
 def _words(value: JsonValue) -> Value:
     if not isinstance(value, list | tuple):
         return None
@@ -121,6 +132,7 @@ SOME_TEXT: Final = Kind(noun="text that is not empty", read=_some_text)
 OWNER: Final = Kind(noun="1 to 128 letters, digits, '.', '_', '@', '-'", read=_owner)
 WORDS: Final = Kind(noun="a list of texts", read=_words, from_text=_words_in)
 COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)
+AMOUNT: Final = Kind(noun="a number that is not negative", read=_amount, from_text=_amount_in)
 DURATION: Final = Kind(
     noun="a duration such as 500ms, 30s, 1h30m", read=_duration, show=lambda length: format_duration(Millis(length))
 )
@@ -128,6 +140,11 @@ SHARE: Final = Kind(
     noun="a share such as 0.5", read=_share, from_text=_share_in, show=lambda thousandths: thousandths / 1_000
 )
 """Kept in thousandths."""
+RATE: Final = Kind(
+    noun="a rate such as 10/1s",
+    read=lambda value: value if isinstance(value, str) and parse_rate(value) is not None else None,
+)
+SCOPE: Final = _one_of("worker", "fleet")
 SIZE: Final = Kind(noun="a size such as 32KiB, 16MB", read=_size, show=format_size)
 
 _SECOND: Final = 1_000
@@ -202,6 +219,10 @@ KEYS: Final = (
         "unfinished tasks of one owner; unset: 10000 for `local`, 100 for others",
         within=(1, 1_000_000),
     ),
+    _key("limits.calls", COUNT, 20_000, "tool calls of one task", within=(0, 10_000_000)),
+    _key("limits.cost", AMOUNT, 10, "what one task may cost, as its tools report it", within=(0, 10**12)),
+    _key("limits.wall_time", DURATION, "24h", "how long one task may run, pauses not counted", within=(1, 365 * _DAY)),
+    _key("limits.output", SIZE, "64MiB", "output of all steps of one task together", within=(1, 1 << 40)),
     _key("limits.inline", SIZE, "32KiB", "larger values are kept as artifacts", within=(64, 32 * _KIB)),
     _key("limits.artifact", SIZE, "16MiB", "the largest value that is kept", within=(_KIB, 256 * _KIB * _KIB)),
     _key("retry.times", COUNT, 3, "retries of a transient failure", within=(0, 20)),
@@ -220,6 +241,12 @@ KEYS: Final = (
     _key("breaker.max_cool_down", DURATION, "300s", "how long it stays open, at most", within=(1, _DAY)),
     _key("breaker.close_after", COUNT, 2, "successful probes in a row that close it", within=(1, 1_000)),
 )
+_POOLS: Final = (1, 10_000)
+FAMILIES: Final = {
+    "pools": _key("pools.NAME", COUNT, 4, "calls of one pool at the same time, per worker", within=_POOLS),
+    "rates": _key("rates.NAME", RATE, "5/1s", "calls of one provider, for all workers together"),
+}
+"""Keys with a name of the operator's own in them."""
 BY_NAME: Final[Mapping[str, Key]] = {key.name: key for key in KEYS}
 _SHORT: Final[Mapping[str, str]] = {key.name.rpartition(".")[2]: key.name for key in KEYS if "." in key.name}
 """Who writes `heartbeat` means `engine.heartbeat`."""
@@ -230,10 +257,20 @@ _SHORT: Final[Mapping[str, str]] = {key.name.rpartition(".")[2]: key.name for ke
 
 def known(name: str, place: str) -> Key:
     """The key of that name; raises SettingsError."""
-    key = BY_NAME.get(name)
+    key = BY_NAME.get(name) or _of_family(name)
     if key is None:
         raise refused(place, did_you_mean(f"'{name}' is not a setting", suggest(name, BY_NAME, _SHORT)), name)
     return key
+
+
+def _of_family(name: str) -> Key | None:
+    """`pools.browser`, also spelled `pools.browser.size`; of the scopes only `worker` differs from nothing."""
+    family, _, rest = name.partition(".")
+    if family not in FAMILIES or not rest:
+        return None
+    if family == "pools" and rest.endswith(".scope"):
+        return replace(FAMILIES[family], name=name, kind=SCOPE)
+    return replace(FAMILIES[family], name=name)
 
 
 def checked(key: Key, value: JsonValue, place: str) -> Value:
@@ -241,7 +278,7 @@ def checked(key: Key, value: JsonValue, place: str) -> Value:
     read = key.kind.read(value)
     if read is None:
         raise refused(place, f"'{key.name}' must be {key.kind.noun}, not {_shown(value)}", key.name)
-    if isinstance(read, int) and not key.least <= read <= key.most:
+    if isinstance(read, int | float) and not key.least <= read <= key.most:
         bounds = f"between {key.kind.show(key.least)} and {key.kind.show(key.most)}"
         raise refused(place, f"'{key.name}' must be {bounds}, not {_shown(value)}", key.name)
     return read

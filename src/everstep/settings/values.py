@@ -1,19 +1,18 @@
 """Settings: everything that was said, as typed values. Made once, passed down; it never changes."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from everstep.domain.breaker import BreakerPolicy
 from everstep.domain.ids import Millis
+from everstep.domain.limits import TaskLimits
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
-from everstep.settings.keys import BY_NAME, KEYS, Value, checked, refused
+from everstep.settings.keys import BY_NAME, KEYS, Value, checked, known, refused
 
-LIVE_TASKS: Final[Mapping[str, int]] = {"local": 10_000}
-LIVE_TASKS_OTHERS: Final = 100
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
 USUAL_STORE: Final = "everstep"
@@ -39,9 +38,11 @@ class LimitSettings:
     """Bounds."""
 
     items: int
-    live_tasks: int
+    live_tasks: int | None
     inline_bytes: int
     artifact_bytes: int
+    of_task: TaskLimits
+    """What a task may use, unless its plan says less."""
 
 
 @record
@@ -82,6 +83,10 @@ class Settings:
     audit_key: str
     retry: RetrySettings
     breaker: BreakerPolicy
+    pools: Mapping[str, int]
+    """Calls at the same time, by pool."""
+    rates: Mapping[str, str]
+    """`10/1s`, by provider."""
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
     said: Mapping[str, Said]
@@ -100,7 +105,7 @@ class Settings:
         """Every key with its value as it would be written, and its source."""
         return {
             key.name: {"value": key.written(self.said[key.name].value), "source": self.source_of(key.name)}
-            for key in KEYS
+            for key in (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
         }
 
     @property
@@ -150,17 +155,30 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         engine=_engine(merged),
         limits=LimitSettings(
             items=merged.number("limits.items"),
-            live_tasks=live_tasks if isinstance(live_tasks, int) else LIVE_TASKS.get(owner, LIVE_TASKS_OTHERS),
+            live_tasks=live_tasks if isinstance(live_tasks, int) else None,
             inline_bytes=merged.number("limits.inline"),
             artifact_bytes=merged.number("limits.artifact"),
+            of_task=TaskLimits(
+                calls=merged.number("limits.calls"),
+                cost=merged.amount("limits.cost"),
+                wall_time_ms=merged.number("limits.wall_time"),
+                output_bytes=merged.number("limits.output"),
+            ),
         ),
         retry=_retry(merged),
         llm_approvals=merged.words("policy.llm_approvals"),
         audit_key=merged.text("audit.key"),
         breaker=_breaker(merged),
+        pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
+        rates={name: value for name, value in _family(said, "rates") if isinstance(value, str)},
         runtime=runtime,
         said=said,
     )
+
+
+def _family(said: Mapping[str, Said], name: str) -> Iterator[tuple[str, Value]]:
+    """What was said under `name.`"""
+    return ((key.removeprefix(f"{name}."), one.value) for key, one in said.items() if key.startswith(f"{name}."))
 
 
 def _store_path(merged: "_Merged") -> Path:
@@ -236,6 +254,11 @@ class _Merged:
     def number(self, name: str) -> int:
         value = self._said[name].value
         assert isinstance(value, int)
+        return value
+
+    def amount(self, name: str) -> float:
+        value = self._said[name].value
+        assert isinstance(value, int | float)
         return value
 
     def path(self, name: str) -> Path | None:

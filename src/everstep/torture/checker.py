@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,11 +20,12 @@ from urllib.parse import quote
 
 from everstep.torture.approvals import check_approvals
 from everstep.torture.effects import check_bounds, check_effect_rule, check_effects
-from everstep.torture.fold import compare, fold
+from everstep.torture.fold import fold
 from everstep.torture.history import (
     Frame,
     Journal,
     Logs,
+    Row,
     Said,
     Violation,
     read_client,
@@ -84,6 +85,34 @@ def judge(journal: Journal, logs: Logs, bounds: Bounds) -> Iterator[Violation]:
     yield from check_effects(states, logs.effects)
     yield from _told(states, logs.client)
     yield from _received(states, logs.streams)
+
+
+def compare(state: State, row: Row, pauses: Mapping[str, tuple[str, str]]) -> None:
+    """The rows kept for querying say exactly what the journal says."""
+    folded = {
+        "status": state.status,
+        "generation": state.generation,
+        "epoch": state.epoch,
+        "worker": state.worker,
+        "last_seq": max((event.seq for event in state.events), default=0),
+        "recoveries": state.recoveries,
+        "done": state.done,
+        "started_at": state.started_at,
+        "ended_at": state.ended_at,
+        "outcome": state.outcome,
+    }
+    last = folded["last_seq"]
+    assert isinstance(last, int)
+    for name, value in folded.items():
+        if getattr(row, name) != value:
+            state.blame("C5", last, f"the row has {name} {getattr(row, name)!r}, the journal {value!r}")
+    if row.status in TERMINAL and row.ended_at is None:
+        state.blame("C5", last, f"{row.status} without ended_at")
+    kept = {pause: status for pause, (task, status) in pauses.items() if task == state.task}
+    told = {pause.id: pause.status for pause in state.pauses.values()}
+    for name in sorted(kept.keys() | told.keys()):
+        if kept.get(name) != told.get(name):
+            state.blame("C5", last, f"pause {name} is {kept.get(name)} in its row, {told.get(name)} in the journal")
 
 
 def _shared_keys(states: dict[str, State]) -> Iterator[Violation]:

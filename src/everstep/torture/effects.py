@@ -176,7 +176,7 @@ def check_bounds(state: State, retries: int) -> Iterator[Violation]:
                 used.clear()
                 place = moved[-1].data.get("number", place + 1) if moved else 0
                 continue
-            if first.end is None or first.end.type not in COUNTED_ENDS:
+            if first.end is None or first.end.type not in COUNTED_ENDS or first.cut:
                 continue
             category = (first.end.data.get("error") or {}).get("category", "transient")
             used[category] += 1

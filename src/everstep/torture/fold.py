@@ -7,8 +7,8 @@ not a flood.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from everstep.torture.history import Event, Row, millis
-from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, STEP_MOVES, TASK_MOVES, TERMINAL
+from everstep.torture.history import Event, millis
+from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, PUT_BACK, STEP_MOVES, TASK_MOVES
 from everstep.torture.rework import revised, superseded
 from everstep.torture.state import Attempt, Grant, Pause, State, Step, base
 
@@ -25,34 +25,6 @@ def fold(task: str, events: Sequence[Event], max_recoveries: int) -> State:
             _check_writer(state, event)
             change(state, event)
     return state
-
-
-def compare(state: State, row: Row, pauses: Mapping[str, tuple[str, str]]) -> None:
-    """The rows kept for querying say exactly what the journal says."""
-    folded = {
-        "status": state.status,
-        "generation": state.generation,
-        "epoch": state.epoch,
-        "worker": state.worker,
-        "last_seq": max((event.seq for event in state.events), default=0),
-        "recoveries": state.recoveries,
-        "done": state.done,
-        "started_at": state.started_at,
-        "ended_at": state.ended_at,
-        "outcome": state.outcome,
-    }
-    last = folded["last_seq"]
-    assert isinstance(last, int)
-    for name, value in folded.items():
-        if getattr(row, name) != value:
-            state.blame("C5", last, f"the row has {name} {getattr(row, name)!r}, the journal {value!r}")
-    if row.status in TERMINAL and row.ended_at is None:
-        state.blame("C5", last, f"{row.status} without ended_at")
-    kept = {pause: status for pause, (task, status) in pauses.items() if task == state.task}
-    told = {pause.id: pause.status for pause in state.pauses.values()}
-    for name in sorted(kept.keys() | told.keys()):
-        if kept.get(name) != told.get(name):
-            state.blame("C5", last, f"pause {name} is {kept.get(name)} in its row, {told.get(name)} in the journal")
 
 
 def _check_writer(state: State, event: Event) -> None:
@@ -207,6 +179,14 @@ def _supersede(step: Step) -> None:
     step.outcome = None
 
 
+def _put_back(state: State, producer: str, only: frozenset[str]) -> None:
+    """A step without a result is to be carried out after all; its items that have one keep it."""
+    if state.steps[producer].status in only:
+        for step in state.steps.values():
+            if base(step.path) == producer and step.status in only:
+                _supersede(step)
+
+
 def _attempt_started(state: State, event: Event) -> None:
     step = _step(state, event)
     data = event.data
@@ -248,6 +228,11 @@ def _attempt_ended(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"attempt {event.data.get('attempt')} of step {step.path} ends, but is not open")
         return
     step.open.end = event
+    code = (event.data.get("error") or {}).get("code")
+    step.open.cut = code in {"paused", "halted"}
+    if code == "paused" and (state.status != "pausing" or step.open.effect not in {"pure", "idempotent"}):
+        what = f"a `{step.open.effect}` call of step {step.path} was cut off for a pause while {state.status}"
+        state.blame("C8", event.seq, what)
     step.open = None
 
 
@@ -257,6 +242,7 @@ def _step_started(state: State, event: Event) -> None:
 
 def _step_waiting(state: State, event: Event) -> None:
     step = _step(state, event)
+    _move_step(state, event, step, "running")
     if step.open is not None:
         step.open.waiting = True
 
@@ -300,15 +286,13 @@ def _pause_closed(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"{event.type} of pause {event.data.get('pause')}, which is not open")
         return
     pause.status = event.type.partition(".")[2]
-    answer = event.data.get("answer") or event.data.get("action")
+    answer = event.data.get("answer") or event.data.get("action") or ""
     if event.type == "pause.expired":
         state.expirer = (event.actor.get("id"), base(pause.step or ""))
     if pause.call is not None and answer in {"approve", "edit"}:
         _grant(state, event, pause, pause.call)
-    if pause.producer is not None and answer in {"run_producer", "supply_output"}:
-        producer = state.steps.setdefault(pause.producer, Step(pause.producer))
-        if producer.status in {"failed", "skipped"}:
-            _supersede(producer)
+    if pause.producer is not None and answer in PUT_BACK:
+        _put_back(state, pause.producer, PUT_BACK[answer])
         answer = "retry"
     if pause.step is not None and (answer in AGAIN or pause.status == "withdrawn"):
         _move_step(state, event, state.steps[pause.step], "running")

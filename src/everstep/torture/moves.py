@@ -33,6 +33,11 @@ ATTEMPT_MOVES: Final[Mapping[str, frozenset[str]]] = {
     "killed": frozenset(),
     "abandoned": frozenset(),
 }
+PUT_BACK: Final[Mapping[str, frozenset[str]]] = {
+    "run_producer": frozenset({"failed", "skipped"}),
+    "supply_output": frozenset({"failed", "skipped"}),
+}
+"""Answers of a step that lacks an output, and in which states the producer is put back to `pending` by them."""
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 ENDED: Final = frozenset({"completed", "failed", "skipped"})
 OF_THE_TASK: Final = frozenset({"userRequested", "limitReached", "resourcePressure"})

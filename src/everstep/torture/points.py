@@ -35,7 +35,8 @@ INSIDE_RECOVERY: Final = ("sweep.commit.before", "sweep.commit.after", "recover.
 """One crash after the other, each inside the recovery from the one before."""
 BY_THE_STORE: Final = (
     "artifact.write.before", "artifact.write.mid", "artifact.write.after", "backup.copy.before", "backup.copy.after",
-    "checkpoint.truncate.before", "checkpoint.truncate.after",
+    "checkpoint.truncate.before", "checkpoint.truncate.after", "rate.commit.before", "rate.commit.after",
+    "halt.commit.before", "halt.commit.after",
 )  # fmt: skip
 """Struck by the store's own suite: no task of ours comes there."""
 BY_THE_STORY: Final = (

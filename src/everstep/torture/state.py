@@ -19,6 +19,8 @@ class Attempt:
     effect: str
     key: str
     end: Event | None = None
+    cut: bool = False
+    """Cut off for a pause: it is called again, and uses up no retry."""
     waiting: bool = False
     """A durable wait: nothing is in flight."""
 

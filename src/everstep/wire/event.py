@@ -40,6 +40,7 @@ Named = TypeVar(
     e.TaskPausing,
     e.TaskResumed,
     e.TaskCancelling,
+    e.TaskLimitNear,
     e.AttemptProbed,
     e.StepFallback,
     e.StepSkipped,
@@ -177,6 +178,7 @@ class Pen:
                 e.TaskPausing()
                 | e.TaskResumed()
                 | e.TaskCancelling()
+                | e.TaskLimitNear()
                 | e.AttemptProbed()
                 | e.StepFallback()
                 | e.StepSkipped()
@@ -313,6 +315,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.TaskCompleted.TYPE: _spelled(task.TaskCompleted),
     e.TaskFailed.TYPE: _spelled(task.TaskFailed),
     e.TaskReopened.TYPE: _spelled(task.TaskReopened),
+    e.TaskLimitNear.TYPE: _as_named(e.TaskLimitNear),
     e.TaskUpdated.TYPE: _spelled(task.TaskUpdated),
     e.PlanRevised.TYPE: _spelled(task.PlanRevised),
     e.StepStarted.TYPE: _spelled(step.StepStarted),

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Raw, Struct
 
 from everstep.domain import events as e
+from everstep.domain import usage
 from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, StepPath, TaskId, WorkerId
@@ -129,6 +130,27 @@ class AttemptStarted(Struct):
         )
 
 
+class Usage(Struct, omit_defaults=True):
+    """What a call used; what nobody reported is not there."""
+
+    wall_s: float
+    cost: float = 0.0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    counts: dict[str, float] = {}
+
+    @classmethod
+    def of(cls, wall_s: float, said: usage.Usage | None) -> "Usage":
+        if said is None:
+            return cls(wall_s)
+        return cls(wall_s, said.cost, said.tokens_in, said.tokens_out, said.counts)
+
+    def said(self) -> usage.Usage | None:
+        """What the tool reported."""
+        read = usage.Usage(cost=self.cost, tokens_in=self.tokens_in, tokens_out=self.tokens_out, counts=self.counts)
+        return None if read == usage.Usage() else read
+
+
 class AttemptEnded(Struct, kw_only=True):
     """Common shape of the four ways an attempt ends without success."""
 
@@ -136,7 +158,7 @@ class AttemptEnded(Struct, kw_only=True):
     error: Error
     effect_state: EffectState
     called: bool
-    usage: None = None
+    usage: Usage | None = None
     duration_s: float
 
     @classmethod
@@ -146,6 +168,7 @@ class AttemptEnded(Struct, kw_only=True):
             error=write_error(body.error, step),
             effect_state=body.effect_state,
             called=body.called,
+            usage=None if body.usage is None else Usage.of(body.duration_s, body.usage),
             duration_s=body.duration_s,
         )
 
@@ -156,6 +179,7 @@ class AttemptEnded(Struct, kw_only=True):
             effect_state=self.effect_state,
             called=self.called,
             duration_s=self.duration_s,
+            usage=None if self.usage is None else self.usage.said(),
         )
 
 
@@ -183,12 +207,6 @@ class StepRetryScheduled(Struct):
         )
 
 
-class Usage(Struct):
-    """What a call used."""
-
-    wall_s: float
-
-
 class StepCompleted(Struct, kw_only=True):
     attempt: int | None
     output: Payload
@@ -208,7 +226,7 @@ class StepCompleted(Struct, kw_only=True):
             summary=body.summary,
             via=body.via,
             tool_used=body.tool_used,
-            usage=Usage(body.wall_s),
+            usage=Usage.of(body.wall_s, body.usage),
             duration_s=body.duration_s,
             degraded=write_degraded(body.degraded),
         )
@@ -223,6 +241,7 @@ class StepCompleted(Struct, kw_only=True):
             duration_s=self.duration_s,
             wall_s=self.usage.wall_s,
             degraded=read_degraded(self.degraded),
+            usage=self.usage.said(),
         )
 
 

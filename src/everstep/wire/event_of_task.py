@@ -9,6 +9,7 @@ from msgspec import Raw, Struct, field
 
 from everstep.domain import events as e
 from everstep.domain.ids import Digest, Epoch, Millis, PauseId, StepPath, WorkerId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.pauses import PauseType
 from everstep.domain.plan import PlanSpec
 from everstep.domain.states import TaskStatus
@@ -16,6 +17,31 @@ from everstep.wire.change import ChangeData
 from everstep.wire.failure import Error, IssueData, read_error, read_issues, write_error, write_issues
 from everstep.wire.payload import Payload, read, write
 from everstep.wire.times import maybe_instant, maybe_text
+
+
+class Limits(Struct):
+    """The most a task may use: times in seconds, sizes in bytes."""
+
+    calls: int | None
+    cost: float | None
+    wall_time: float | None
+    output: int | None
+    on_reached: str
+
+    @classmethod
+    def of(cls, limits: TaskLimits) -> "Limits":
+        wall_time = None if limits.wall_time_ms is None else limits.wall_time_ms / 1000
+        return cls(limits.calls, limits.cost, wall_time, limits.output_bytes, limits.on_reached)
+
+    def read(self) -> TaskLimits:
+        """The limits again."""
+        return TaskLimits(
+            calls=self.calls,
+            cost=self.cost,
+            wall_time_ms=None if self.wall_time is None else round(self.wall_time * 1000),
+            output_bytes=self.output,
+            on_reached=self.on_reached,
+        )
 
 
 class TaskCreated(Struct, kw_only=True):
@@ -28,8 +54,8 @@ class TaskCreated(Struct, kw_only=True):
     inputs: Payload
     labels: dict[str, str]
     priority: int
-    limits: None = None
-    deadline: None = None
+    limits: Limits | None = None
+    deadline: str | None = None
     pause_timeout: float | None = None
     pause_after: str | None
     continue_by: None = None
@@ -49,6 +75,8 @@ class TaskCreated(Struct, kw_only=True):
             labels=body.labels,
             priority=body.priority,
             pause_timeout=None if body.pause_timeout_ms is None else body.pause_timeout_ms / 1000,
+            limits=None if body.limits is None else Limits.of(body.limits),
+            deadline=maybe_text(body.deadline),
             pause_after=body.pause_after,
             workspace=body.workspace,
             parent=body.parent,
@@ -68,6 +96,8 @@ class TaskCreated(Struct, kw_only=True):
             pause_after=self.pause_after,
             parent=self.parent,
             pause_timeout_ms=None if self.pause_timeout is None else Millis(round(self.pause_timeout * 1000)),
+            limits=None if self.limits is None else self.limits.read(),
+            deadline=maybe_instant(self.deadline),
         )
 
 

@@ -63,6 +63,12 @@ class UncertainOutcome(Struct, tag="uncertainOutcome", tag_field="type", rename=
     suggested_tool: str | None
 
 
+class LimitReached(Struct, tag="limitReached", tag_field="type", rename="camel"):
+    limit: str
+    used: float
+    max: float
+
+
 class UserRequested(Struct, tag="userRequested", tag_field="type", rename="camel"):
     by: str
     note: str | None
@@ -76,6 +82,7 @@ ReasonData: TypeAlias = (
     | ApprovalRequired
     | InputRequired
     | UncertainOutcome
+    | LimitReached
     | UserRequested
 )
 
@@ -87,6 +94,7 @@ _SPELLING: Final[dict[type[p.Reason], type[ReasonData]]] = {
     p.ApprovalRequired: ApprovalRequired,
     p.InputRequired: InputRequired,
     p.UncertainOutcome: UncertainOutcome,
+    p.LimitReached: LimitReached,
     p.UserRequested: UserRequested,
 }
 """Each reason and its spelling; the fields have the same names."""
@@ -101,6 +109,7 @@ _FIELDS: Final[dict[str, JsonObject]] = {
     "answer": {"value": {}},
     "edit": {"arguments": _OBJECT},
     "reject": {"note": {"type": "string", "minLength": 1}},
+    "raise_limit": {"max": {"type": "number"}},
 }
 """What an answer carries beside `answer` and `note`."""
 _LABELS: Final[dict[str, str]] = {
@@ -118,6 +127,7 @@ _LABELS: Final[dict[str, str]] = {
     "answer": "Answer",
     "happened": "It happened; supply the output",
     "not_happened": "It did not happen; call again",
+    "raise_limit": "Allow more",
     "resume": "Resume",
 }
 _NAMES_THE_CALL: Final = frozenset({"approve", "edit", "reject"})

@@ -88,12 +88,24 @@ def attempt_json(attempt: Attempt) -> JsonObject:
         "degraded": degraded_json(attempt.degraded),
         "error": None if attempt.error is None else error_json(attempt.error, attempt.step),
         "effect_state": None if attempt.effect_state is None else attempt.effect_state.value,
-        "usage": None if attempt.wall_s is None else {"wall_s": attempt.wall_s, **_NOT_MEASURED},
+        "usage": _usage(attempt),
         "containment": None,
         "started_at": to_text(attempt.started_at),
         "ended_at": maybe_text(attempt.ended_at),
         "duration_s": duration_s(attempt.started_at, attempt.ended_at),
     }
+
+
+def _usage(attempt: Attempt) -> JsonObject | None:
+    """What the engine measured and what the tool reported."""
+    if attempt.wall_s is None:
+        return None
+    usage: JsonObject = {"wall_s": attempt.wall_s, **_NOT_MEASURED}
+    said = attempt.usage
+    if said is not None:
+        usage |= {"cost": said.cost, "tokens_in": said.tokens_in, "tokens_out": said.tokens_out}
+        usage["counts"] = {**said.counts}
+    return usage
 
 
 def step_json(state: TaskState, path: StepPath, history: History | None = None, *, payloads: bool = True) -> JsonObject:

@@ -96,7 +96,7 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
         "pause": pauses[0] if pauses else None,
         "pauses": [pause["id"] for pause in pauses],
         "actions": list(legal_commands(state)),
-        "limits": None,
+        "limits": {one.limit: {"used": one.used, "max": one.max} for one in state.budget.levels(state.updated_at)},
         "worker": state.worker,
         "heartbeat_at": None,
         "queue": None,

@@ -242,7 +242,7 @@ def test_what_could_not_work_is_refused_at_import(function: Callable[..., object
         ("a.b", {"effect": "verifiable"}, "needs probe="),
         ("a.b", {"timeout": "30 sec"}, "'30 sec' is not a duration"),
         ("a.b", {"timout": "30s"}, r"no option 'timout' here \(did you mean 'timeout'\?\)"),
-        ("a.b", {"pool": "browser"}, "no option 'pool'"),
+        ("a.b", {"pool": "a browser"}, "pool='a browser' is not a name"),
         ("a.b", {"transient": ("OSError",)}, "transient= takes a tuple of exception classes"),
         ("a.b", {"transient": OSError}, "transient= takes a tuple of exception classes"),
         ("a.b", {"permission": (BaseException,)}, "permission= takes a tuple of exception classes"),

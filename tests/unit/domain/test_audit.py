@@ -4,15 +4,16 @@ import pytest
 
 from everstep.domain import events as e
 from everstep.domain.audit import audit
-from everstep.domain.commands import cancel_task, pause_task, resume_task
+from everstep.domain.commands import cancel_task, resume_task
 from everstep.domain.ids import PauseId
+from everstep.domain.pausing import PauseWish, pause_task
 from tests.unit.histories import HUMAN, History, plan, step
 
 
 def story() -> History:
     """Created, paused by Ana, resumed, begun, cancelled."""
     history = History(plan(step("a"), step("b")))
-    history.tell(pause_task(history.state, HUMAN, "lunch", PauseId("p_1")))
+    history.tell(pause_task(history.state, PauseWish(id=PauseId("p_1"), by="ana", note="lunch")))
     history.tell(resume_task(history.state, "back"))
     history.claimed().called("a")
     return history.tell(cancel_task(history.state, "wrong plan"))

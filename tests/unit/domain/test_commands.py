@@ -5,17 +5,18 @@ from collections.abc import Callable
 import pytest
 
 from everstep.domain import events as e
-from everstep.domain.commands import Answer, answer_pause, cancel_task, pause_task, resume_task
+from everstep.domain.commands import Answer, answer_pause, cancel_task, resume_task
 from everstep.domain.decide import decide
 from everstep.domain.ended import Chance, Ended
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.ids import Epoch, PauseId, StepPath
 from everstep.domain.outcome import Lost
 from everstep.domain.pauses import ANSWERS
+from everstep.domain.pausing import PauseWish, pause_task
 from everstep.domain.plan import Effect
 from everstep.domain.policy import USUAL_RETRY
 from everstep.domain.states import StepStatus, TaskStatus
-from tests.unit.histories import HUMAN, WORKER, History, plan, running, sealed, step
+from tests.unit.histories import WORKER, History, plan, running, sealed, step
 
 P1, P2 = PauseId("p_1"), PauseId("p_2")
 A = StepPath("a")
@@ -30,12 +31,12 @@ def at_work() -> History:
 
 
 def paused() -> History:
-    return queued().tell(pause_task(queued().state, HUMAN, None, P1))
+    return queued().tell(pause_task(queued().state, PauseWish(id=P1, by="ana")))
 
 
 def pausing() -> History:
     history = at_work()
-    return history.tell(pause_task(history.state, HUMAN, None, P1))
+    return history.tell(pause_task(history.state, PauseWish(id=P1, by="ana")))
 
 
 def stalled() -> History:
@@ -75,7 +76,7 @@ ALL = {
 REFUSED = "conflict"
 NOTHING = "nothing"
 PAUSE = {
-    "queued": "paused", "running": "pausing", "pausing": NOTHING, "paused": NOTHING, "stalled": "paused",
+    "queued": "paused", "running": "pausing", "pausing": NOTHING, "paused": NOTHING, "stalled": "stalled",
     "cancelling": REFUSED, "cancelled": REFUSED,
 }  # fmt: skip
 RESUME = {
@@ -87,7 +88,7 @@ CANCEL = {
     "stalled": "cancelling", "cancelling": NOTHING, "cancelled": NOTHING,
 }  # fmt: skip
 COMMANDS: dict[str, tuple[Callable[[History], tuple[e.Draft, ...]], dict[str, str]]] = {
-    "pause": (lambda h: pause_task(h.state, HUMAN, None, P2), PAUSE),
+    "pause": (lambda h: pause_task(h.state, PauseWish(id=P2, by="ana")), PAUSE),
     "resume": (lambda h: resume_task(h.state, None), RESUME),
     "cancel": (lambda h: cancel_task(h.state, None), CANCEL),
 }
@@ -138,7 +139,7 @@ def test_an_uncertain_outcome_is_settled_by_an_answer(answer: str) -> None:
 
 def test_an_answer_starts_nothing_while_somebody_holds_the_task_back() -> None:
     history = uncertain()
-    history.tell(pause_task(history.state, HUMAN, None, P1))
+    history.tell(pause_task(history.state, PauseWish(id=P1, by="ana")))
     history.tell(answer_pause(history.state, history.state.pauses[P2], UNCERTAIN["happened"][0]))
     assert history.state.status.value == "paused"
     history.tell(resume_task(history.state, None))

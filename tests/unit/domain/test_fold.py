@@ -6,8 +6,9 @@ import pytest
 
 from everstep.domain import events as e
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.fold import BrokenJournal, fold
+from everstep.domain.fold import fold
 from everstep.domain.ids import Epoch, Seq, StepPath
+from everstep.domain.moves import BrokenJournal
 from everstep.domain.plan import OnError
 from everstep.domain.states import Phase, StepStatus, TaskStatus
 from tests.unit.histories import HUMAN, TASK, WORKER, History, plan, running, sealed, step

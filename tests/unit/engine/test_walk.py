@@ -174,8 +174,7 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
 @pytest.mark.parametrize(
     "key",
     [
-        {"limits": {"output": "1MB"}},
-        {"pool": "slow"},
+        {"limits": {"disk": "1MB"}},
     ],
 )
 async def test_a_key_that_nobody_would_honour_is_refused_before_anything_starts(

@@ -15,8 +15,10 @@ from everstep.domain.detour import Degraded
 from everstep.domain.errors import LimitExceeded
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
+from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
 from everstep.domain.states import TaskStatus
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonValue, Sealed
 from everstep.wire import event as wire
 from everstep.wire import pause as wire_pause
@@ -112,6 +114,12 @@ STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
     PlanSpec: st.just(PLAN),
 }
 STRATEGIES[dict[str, dict[str, "JsonValue"]]] = st.dictionaries(words, objects, max_size=2)
+usages = st.builds(Usage, cost=st.floats(0.5, 9), tokens_in=st.none() | counts, counts=st.dictionaries(words, seconds))
+STRATEGIES[Usage | None] = st.none() | usages
+STRATEGIES[dict[str, str] | None] = st.none() | st.dictionaries(words, words, max_size=2)
+STRATEGIES[TaskLimits | None] = st.none() | st.builds(
+    TaskLimits, calls=st.none() | counts, cost=st.none() | seconds, wall_time_ms=st.none() | counts, on_reached=words
+)
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 STRATEGIES[tuple[dict[str, "JsonValue"], ...]] = st.lists(objects, max_size=2).map(tuple)

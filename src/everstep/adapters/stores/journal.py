@@ -4,7 +4,8 @@ A seq is known before the write: it follows from `last_seq`, and the write is re
 encoded, and the answer is made, before the writer's turn comes.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -16,7 +17,7 @@ from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, Wo
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
-from everstep.domain.task import Intent, Lease, OpenAttempt, StepCommit, TaskRow
+from everstep.domain.task import Command, Intent, Lease, OpenAttempt, StepCommit, TaskRow
 from everstep.domain.values import ARTIFACT_BYTES_MAX
 from everstep.ports.store import Claim, Claimed, Committed, Journaled, Stale
 from everstep.wire.event import Pen
@@ -132,11 +133,12 @@ def status_once_claimed(status: TaskStatus) -> TaskStatus:
     return status if status is TaskStatus.CANCELLING else TaskStatus.RUNNING
 
 
-def figures_added(drafts: Iterable[Draft]) -> dict[str, int]:
+def figures_added(command: Command) -> dict[str, int]:
     """What a command adds to a holder's figures: ends of steps; and outcomes, which set recoveries back."""
-    ended = [one for one in drafts if isinstance(one.body, (e.StepCompleted, e.StepFailed, e.StepSkipped))]
+    ended = [one for one in command.drafts if isinstance(one.body, (e.StepCompleted, e.StepFailed, e.StepSkipped))]
+    ends = sum(one.step is not None and split_path(one.step)[1] is None for one in ended)
     return {
-        "ends": sum(one.step is not None and split_path(one.step)[1] is None for one in ended),
+        "ends": ends if command.ends is None else command.ends,
         "outcomes": sum(not isinstance(one.body, e.StepSkipped) for one in ended),
     }
 
@@ -149,12 +151,27 @@ def check_row(row: TaskRow) -> None:
         raise Validation(f"a task that is {row.status} {'has' if row.ended_at is None else 'has not'} ended")
 
 
+def too_many_tasks(most: int) -> LimitExceeded:
+    """The refusal of one more task."""
+    return LimitExceeded(
+        f"there are {most} unfinished tasks of this owner, and no more may be added",
+        code="too_many_tasks",
+        what_to_do="let some end or cancel them, or raise `limits.live_tasks`",
+        details={"limit": most},
+    )
+
+
 def check_payload(digest: Digest, raw: bytes) -> None:
     """A payload is what its name says, and not too much."""
     if len(raw) > ARTIFACT_BYTES_MAX:
         raise LimitExceeded(f"a payload of {len(raw)} bytes is over the limit of {ARTIFACT_BYTES_MAX}")
     if digest_of(raw) != digest:
         raise Validation(f"the payload is not {digest}")
+
+
+def label_text(labels: Mapping[str, str]) -> str:
+    """Labels as they are kept for lists."""
+    return json.dumps(dict(sorted(labels.items())), ensure_ascii=False, separators=(",", ":"))
 
 
 @record

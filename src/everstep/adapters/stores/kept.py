@@ -1,6 +1,6 @@
 """What the store in memory keeps of one task, and what it tells of troubles over all of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from everstep.adapters.stores import permits
@@ -9,6 +9,9 @@ from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.breaker import Breaker, BreakerKey
 from everstep.domain.events import Actor, AttemptStarted, TaskCreated
+from everstep.domain.queue import rank
+from everstep.domain.states import CLAIMABLE
+from everstep.domain.words import Words
 from everstep.ports import store as port
 from everstep.wire.event import decode, long_plan
 
@@ -34,6 +37,16 @@ class Kept:
 
     def stamp(self, at: i.Instant, generation: int, actor: Actor) -> Stamp:
         return Stamp(task=self.new.id, last_seq=self.last_seq, generation=generation, at=at, actor=actor)
+
+    def rename(self, words: Words) -> None:
+        """What is said is so from now on."""
+        new = self.new
+        self.new = replace(
+            new,
+            title=new.title if words.title is None else words.title,
+            labels=new.labels if words.labels is None else words.labels,
+            priority=new.priority if words.priority is None else words.priority,
+        )
 
     def summary(self) -> port.TaskSummary:
         new = self.new
@@ -66,8 +79,16 @@ def fits(kept: Kept, which: port.TaskFilter) -> bool:
         and which.plan_digest in (None, new.plan_digest)
         and which.inputs_digest in (None, new.inputs_digest)
         and (which.since is None or new.at >= which.since)
+        and (which.tool is None or which.tool in new.tools)
+        and (which.label is None or new.labels.get(which.label[0]) == which.label[1])
         and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
     )
+
+
+def line_up(tasks: Iterable[Kept]) -> list[Kept]:
+    """Those that can be claimed, in the order in which they are."""
+    waiting = [kept for kept in tasks if kept.worker is None and kept.row.status in CLAIMABLE]
+    return sorted(waiting, key=lambda kept: (rank(kept.new.priority, kept.new.at), kept.num))
 
 
 def plan_payload(new: t.NewTask) -> tuple[i.Digest, bytes] | None:

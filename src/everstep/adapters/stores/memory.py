@@ -7,23 +7,26 @@ from typing import Final
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
-from everstep.adapters.stores.kept import Kept, MemoryTroubles, fits, plan_payload
+from everstep.adapters.stores.kept import Kept, MemoryTroubles, fits, line_up, plan_payload
+from everstep.adapters.stores.memory_traffic import MemoryTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
 from everstep.domain.fold import fold
-from everstep.domain.pauses import PauseStatus
-from everstep.domain.states import CLAIMABLE, TaskStatus
+from everstep.domain.pauses import PauseStatus, PauseType
+from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonValue
+from everstep.domain.words import words_changed
 from everstep.ports import store as port
 from everstep.wire.event import decode
 from everstep.wire.values import loads_strict
 
 
-class MemoryStore:
+class MemoryStore(MemoryTraffic):
     """The verbs of the port on dictionaries. Every verb is one turn of the loop, so it needs no lock."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._tasks: dict[i.TaskId, Kept] = {}
         self._pauses: dict[i.PauseId, port.KeptPause] = {}
         self._workers: dict[i.WorkerId, port.Worker] = {}
@@ -63,6 +66,9 @@ class MemoryStore:
             other = self._tasks.get(command.task)
             if command.task != new.id and (other is None or not self._stands(other, command)):
                 return journal.NO_TASK if other is None else other.stale()
+        live = sum(one.new.owner == new.owner and one.row.ended_at is None for one in self._tasks.values())
+        if new.live_max is not None and live >= new.live_max:
+            raise journal.too_many_tasks(new.live_max)
         plan = plan_payload(new)
         if plan is not None:
             self._payloads.update([plan])
@@ -73,7 +79,7 @@ class MemoryStore:
         for told in [self._command(command) for command in new.commands]:
             assert isinstance(told, port.Committed)
             events = (*events, *told.events)
-        if new.first is None:
+        if new.first is None or self.halt is not None:
             return port.Created(task=new.id, new=True, events=events)
         claimed = self._lease(kept, port.Claim(worker=new.first.lease.worker, at=new.first.at, limit=1))
         committed = self._commit(new.first)
@@ -100,7 +106,7 @@ class MemoryStore:
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:
         newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
-        found = [kept for kept in newest if fits(kept, which)]
+        found = [kept for kept in newest if fits(kept, which) and self._asks(kept, which.reason)]
         if which.cursor is not None:
             nums = [str(kept.num) for kept in found]
             if which.cursor not in nums:
@@ -109,6 +115,9 @@ class MemoryStore:
         shown = found[: which.limit]
         cursor = str(shown[-1].num) if len(found) > which.limit else None
         return port.Page(items=tuple(kept.summary() for kept in shown), next_cursor=cursor)
+
+    def _asks(self, kept: Kept, reason: PauseType | None) -> bool:
+        return reason is None or any(one.pause.type is reason for one in self._open_pauses(kept.new.id))
 
     async def find_task(self, owner: str, name: str) -> Sequence[i.TaskId]:
         mine = [kept.new for kept in self._tasks.values() if kept.new.owner == owner]
@@ -138,6 +147,8 @@ class MemoryStore:
     async def claim_tasks(self, claim: port.Claim) -> Sequence[port.Claimed]:
         self._opened()
         claimed: list[port.Claimed] = []
+        if self.halt is not None:
+            return claimed
         suspects = claim.suspects
         for kept in self._claimable(claim):
             if len(claimed) == claim.limit:
@@ -162,11 +173,17 @@ class MemoryStore:
         return one
 
     def _claimable(self, claim: port.Claim) -> Iterator[Kept]:
-        for kept in sorted(self._tasks.values(), key=lambda kept: (kept.new.priority, kept.new.at, kept.num)):
+        for kept in self._queue():
             task = kept.new.id
-            wanted = (claim.only is None or task in claim.only) and task not in claim.passing_over
-            if wanted and kept.worker is None and kept.row.status in CLAIMABLE:
+            if (claim.only is None or task in claim.only) and task not in claim.passing_over:
                 yield kept
+
+    def _queue(self) -> list[Kept]:
+        return line_up(self._tasks.values())
+
+    async def place_of(self, task: i.TaskId) -> int | None:
+        queue = [kept.new.id for kept in self._queue()]
+        return queue.index(task) + 1 if task in queue else None
 
     def beat(self, worker: i.WorkerId, at: i.Instant) -> None:
         known = self._workers.get(worker)
@@ -229,6 +246,8 @@ class MemoryStore:
             return journal.NO_TASK
         if (kept.last_seq, kept.epoch, kept.worker) != (commit.last_seq, lease.epoch, lease.worker):
             return kept.stale()
+        if commit.proposals and self.halt is not None:
+            return kept.stale()
         judged = None if commit.toll is None else self.troubles.judge(commit, self._lives)
         commit = commit if judged is None else judged.commit
         answer = journal.commit_steps(commit)
@@ -262,7 +281,7 @@ class MemoryStore:
         if kept.worker is None:
             row = replace(row, started_at=kept.row.started_at)
         else:
-            added = journal.figures_added(command.drafts)
+            added = journal.figures_added(command)
             row = replace(
                 kept.row,
                 status=row.status,
@@ -276,13 +295,16 @@ class MemoryStore:
         self._write(kept, row, command.at, answer)
         if command.steps is not None:
             kept.new = replace(kept.new, steps=command.steps)
+        words = words_changed(command.drafts)
+        if words is not None:
+            kept.rename(words)
         self._follow(kept, journal.pause_changes(command.drafts, command.at))
         return answer
 
     def _stands(self, kept: Kept, command: t.Command) -> bool:
         if (kept.row.status, kept.row.generation) != (command.status, command.generation):
             return False
-        exact = kept.worker is None or command.steps is not None
+        exact = kept.worker is None or command.steps is not None or command.ends is not None
         if exact and command.last_seq not in (None, kept.last_seq):
             return False
         if command.pause is None:
@@ -357,6 +379,9 @@ class MemoryStore:
         assert state is not None
         if (t.row_of(state), state.epoch, state.worker) != (kept.row, kept.epoch, kept.worker):
             yield port.Flaw(what="the row does not follow from the journal", task=kept.new.id)
+        words = (kept.new.title, kept.new.labels, kept.new.priority)
+        if (state.title, state.labels, state.priority) != words:
+            yield port.Flaw(what="title, labels or priority do not follow from the journal", task=kept.new.id)
         if [one.pause.id for one in self._open_pauses(kept.new.id)] != list(state.pauses):
             yield port.Flaw(what="the open pauses do not follow from the journal", task=kept.new.id)
 

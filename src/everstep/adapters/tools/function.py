@@ -61,7 +61,7 @@ class FunctionAdapter(ToolAdapter):
             if self._is_async:
                 result = await function.call(**arguments)
             else:
-                result = await self._threads.call(partial(function.call, **arguments))
+                result = await self._threads.call(partial(function.call, **arguments), ctx.outlives)
         except SystemExit as exc:
             raise RuntimeError(f"it called sys.exit({exc.code!r})") from exc
         return result if function.dump is None else function.dump(result)

@@ -1,9 +1,15 @@
 """Health: whether the engine lives, takes work, and on what it works. Answers while nothing else does."""
 
-from everstep.domain.errors import StoreError
+from collections.abc import Mapping
+
+from everstep.domain.errors import StoreError, Validation
+from everstep.domain.pausing import GRACEFUL
+from everstep.domain.queue import live_tasks_max
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
+from everstep.ports.traffic import Halt
+from everstep.wire.times import to_text
 
 
 async def health(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
@@ -14,6 +20,25 @@ async def health(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- ev
 async def ready(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
     """The same, with a status that a probe understands."""
     return reply(await _health(back), 200 if back.desk.gate.ready else 503)
+
+
+async def halt(back: Backing, asked: Asked) -> Response:
+    """Let everything stand still, or go on; kept over restarts."""
+    fields = asked.fields
+    if "on" not in fields:
+        raise Validation("'on' is missing: true to halt everything, false to go on")
+    if fields.flag("on"):
+        await back.desk.halt(asked.who, fields.text("note"), fields.text("mode") or GRACEFUL)
+    else:
+        await back.desk.lift_halt()
+    return reply({"halt": halt_json(back.desk.halted)})
+
+
+def halt_json(halt: Halt | None) -> JsonObject | None:
+    """Who halted everything, when and how."""
+    if halt is None:
+        return None
+    return {"mode": halt.mode, "by": halt.by, "at": to_text(halt.at), "note": halt.note}
 
 
 async def _health(back: Backing) -> JsonObject:
@@ -29,14 +54,22 @@ async def _health(back: Backing) -> JsonObject:
         "durability": back.settings.durability,
         "recovery": {"recovered": gate.recovered},
         "containment": None,
-        "halt": None,
+        "halt": halt_json(back.desk.halted),
         "queue": None,
         "load": None,
-        "limits": {"tasks": back.settings.engine.tasks, "live_tasks": back.settings.limits.live_tasks},
-        "pools": None,
+        "limits": {
+            "tasks": back.settings.engine.tasks,
+            "live_tasks": live_tasks_max(back.settings.owner, back.settings.limits.live_tasks),
+        },
+        "pools": pools_json(back.desk.pool_figures),
         "rates": None,
         "streams": None,
     }
+
+
+def pools_json(figures: Mapping[str, tuple[int, int, int]]) -> JsonObject:
+    """How full each pool in use is."""
+    return {name: {"size": size, "taken": taken, "waiting": waits} for name, (size, taken, waits) in figures.items()}
 
 
 async def _store(back: Backing) -> tuple[JsonObject | None, str | None]:

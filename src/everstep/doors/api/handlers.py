@@ -13,6 +13,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "tasks.create": tasks.create,
     "tasks.list": listing.list_all,
     "tasks.get": tasks.get,
+    "tasks.update": tasks.update,
     "tasks.pause": tasks.pause,
     "tasks.resume": tasks.resume,
     "tasks.cancel": tasks.cancel,
@@ -37,6 +38,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "troubles.reset": troubles.reset,
     "tools.list": tools.list_all,
     "tools.get": tools.get,
+    "admin.halt": admin.halt,
     "admin.health": admin.health,
     "admin.ready": admin.ready,
 }

@@ -6,7 +6,7 @@ from typing import Final
 
 from everstep.domain.errors import Validation
 from everstep.domain.ids import Instant, TaskId
-from everstep.domain.pauses import Pause
+from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.quantities import parse_duration
 from everstep.domain.states import TaskStatus
 from everstep.doors.api.context import Asked, Backing
@@ -26,6 +26,9 @@ async def list_all(back: Backing, asked: Asked) -> Response:
         owner=asked.who.owner,
         statuses=_statuses(query.get("status")),
         plan_name=query.get("plan"),
+        tool=query.get("tool"),
+        reason=_reason(query.get("reason")),
+        label=_label(query.get("label")),
         since=since(query.get("since")),
         text=query.get("q"),
         limit=limit_in(query, PAGE, most=PAGE_MAX),
@@ -50,6 +53,24 @@ def _statuses(text: str | None) -> frozenset[TaskStatus] | None:
         return frozenset(TaskStatus(word.strip()) for word in text.split(","))
     except ValueError:
         raise Validation(f"'status' takes {', '.join(TaskStatus)}, with commas between them") from None
+
+
+def _reason(text: str | None) -> PauseType | None:
+    if not text:
+        return None
+    try:
+        return PauseType(text)
+    except ValueError:
+        raise Validation(f"'reason' takes one of {', '.join(PauseType)}") from None
+
+
+def _label(text: str | None) -> tuple[str, str] | None:
+    if not text:
+        return None
+    name, colon, value = text.partition(":")
+    if not name or not colon:
+        raise Validation("'label' takes NAME:VALUE")
+    return name, value
 
 
 def since(text: str | None) -> Instant | None:

@@ -1,15 +1,14 @@
 """Pauses: what waits for someone, and how to answer. Which answers there are is `domain/pauses`' business."""
 
 from everstep.domain.commands import Reply
-from everstep.domain.errors import Conflict, NotFound, Validation
-from everstep.domain.ids import Instant, PauseId
+from everstep.domain.errors import Conflict, NotFound
+from everstep.domain.ids import PauseId
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing, journal
 from everstep.doors.api.request import Response, reply
 from everstep.ports.store import KeptPause, PauseFilter
 from everstep.wire.task import pause_json
-from everstep.wire.times import from_text
 
 
 async def inbox(back: Backing, asked: Asked) -> Response:
@@ -37,9 +36,9 @@ async def answer(back: Backing, asked: Asked) -> Response:
         note=fields.text("note"),
         arguments=fields.map("arguments"),
         output=fields.value("output"),
-        value=fields.value("value"),
+        value=fields.value("max") if "max" in fields else fields.value("value"),
         digest=fields.text("digest"),
-        at=_time(fields.text("at")),
+        at=fields.time("at", "answer_invalid"),
         tool=fields.text("tool"),
     )
     try:
@@ -51,13 +50,6 @@ async def answer(back: Backing, asked: Asked) -> Response:
     if asked.request.local and not state.terminal:
         back.desk.carry(state.id)
     return reply(await _pause(back, await _kept(back, asked)))
-
-
-def _time(text: str | None) -> Instant | None:
-    try:
-        return None if text is None else from_text(text)
-    except ValueError:
-        raise Validation(f"'at' is no time: {text}", code="answer_invalid") from None
 
 
 async def _kept(back: Backing, asked: Asked) -> KeptPause:

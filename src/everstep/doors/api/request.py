@@ -7,9 +7,11 @@ from urllib.parse import parse_qsl, unquote
 
 from everstep.domain.errors import Validation
 from everstep.domain.events import Who
+from everstep.domain.ids import Instant, Millis
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.wire.times import from_text
 
 NO_STORE: Final[Mapping[str, str]] = {"cache-control": "no-store", "content-type": "application/json"}
 
@@ -130,6 +132,33 @@ class Fields:
         if value is not None and not isinstance(value, dict):
             raise Validation(f"'{name}' must be an object")
         return value
+
+    def texts(self, name: str) -> dict[str, str] | None:
+        """An object of texts, if there is one."""
+        given = self.map(name)
+        if given is None:
+            return None
+        texts = {key: value for key, value in given.items() if isinstance(value, str)}
+        if len(texts) < len(given):
+            raise Validation(f"'{name}' must be texts")
+        return texts
+
+    def seconds(self, name: str) -> Millis | None:
+        """A length of time in seconds, if there is one."""
+        said = self.value(name)
+        if said is None:
+            return None
+        if isinstance(said, bool) or not isinstance(said, int | float):
+            raise Validation(f"'{name}' must be a number of seconds")
+        return Millis(round(said * 1000))
+
+    def time(self, name: str, code: str = "bad_request") -> Instant | None:
+        """A moment, if there is one."""
+        text = self.text(name)
+        try:
+            return None if text is None else from_text(text)
+        except ValueError:
+            raise Validation(f"'{name}' is no time such as 2026-11-15T18:00:00.000Z", code=code) from None
 
     def value(self, name: str) -> JsonValue:
         """Whatever was sent."""

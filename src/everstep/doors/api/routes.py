@@ -35,8 +35,8 @@ def _post(path: str, scope: Scope, handler: str, body: str, *, local: str = "") 
     return Route(method="POST", path=path, scope=scope, handler=handler, body=fields, local=more)
 
 
-def _patch(path: str, scope: Scope, handler: str, body: str) -> Route:
-    return Route(method="PATCH", path=path, scope=scope, handler=handler, body=frozenset(body.split()))
+def _route(method: str, path: str, scope: Scope, handler: str, *, body: str) -> Route:
+    return Route(method=method, path=path, scope=scope, handler=handler, body=frozenset(body.split()))
 
 
 _TASK: Final = "/v1/tasks/{task}"
@@ -45,11 +45,12 @@ ROUTES: Final = (
         "/v1/tasks",
         "w",
         "tasks.create",
-        "plan plan_text plan_name inputs title labels priority pause_timeout pause_after attach",
+        "plan plan_text plan_name inputs title labels priority limits deadline pause_timeout pause_after attach",
         local="trusted file",
     ),
-    _get("/v1/tasks", "tasks.list", "status plan since q limit cursor"),
+    _get("/v1/tasks", "tasks.list", "status plan tool reason label since q limit cursor"),
     _get(_TASK, "tasks.get", "include"),
+    _route("PATCH", _TASK, "w", "tasks.update", body="title labels priority"),
     _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
     _get(f"{_TASK}/steps", "steps.list", "limit cursor"),
     _get(f"{_TASK}/steps/{{step}}", "steps.get"),
@@ -63,10 +64,12 @@ ROUTES: Final = (
     _post(f"{_TASK}/retry", "w", "tasks.retry", "from_step arguments note confirm_effects dry_run"),
     _post(f"{_TASK}/fork", "w", "tasks.fork", "from_step inputs arguments title note dry_run"),
     _post(f"{_TASK}/undo", "w", "tasks.undo", "steps note dry_run"),
-    _patch(f"{_TASK}/plan", "w", "tasks.patch", "base_revision note ops dry_run"),
+    _route("PATCH", f"{_TASK}/plan", "w", "tasks.patch", body="base_revision note ops dry_run"),
     _get("/v1/inbox", "pauses.list", "task type"),
     _get("/v1/inbox/{pause}", "pauses.get"),
-    _post("/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note digest arguments output value at tool"),
+    _post(
+        "/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note digest arguments output value max at tool"
+    ),
     _post("/v1/plans/check", "r", "plans.check", "plan plan_text plan_name inputs", local="trusted file"),
     _get("/v1/schemas/plan", "plans.schema"),
     _get("/v1/errors", "troubles.errors", "category tool code task since limit cursor"),
@@ -74,6 +77,7 @@ ROUTES: Final = (
     _post("/v1/breakers/{breaker}/reset", "admin", "troubles.reset", ""),
     _get("/v1/tools", "tools.list"),
     _get("/v1/tools/{name}", "tools.get"),
+    _route("PUT", "/v1/halt", "admin", "admin.halt", body="on mode note"),
     _get("/v1/health", "admin.health", scope="open"),
     _get("/v1/ready", "admin.ready", scope="open"),
 )

@@ -3,20 +3,28 @@
 from typing import Final
 
 from everstep.domain.errors import NotFound, Validation
-from everstep.domain.ids import Millis
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
-from everstep.doors.api.context import Asked, Backing, etag, find_task, journal, opened, task_reply, unless_changed
-from everstep.doors.api.request import Fields, Response
+from everstep.doors.api.context import (
+    Asked,
+    Backing,
+    etag,
+    find_task,
+    journal,
+    opened,
+    task_reply,
+    unless_changed,
+)
+from everstep.doors.api.halting import with_halt
+from everstep.doors.api.request import Response
 from everstep.doors.api.sources import requested_plan
-from everstep.facade.desk import Wish
+from everstep.facade.accept import Wish
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import task_json
 
 KEY: Final = "idempotency-key"
-MODES: Final = ("graceful", "immediate")
 PARTS: Final = frozenset({"attempts", "plan"})
 """What `include` may add to a task."""
 
@@ -38,10 +46,12 @@ async def create(back: Backing, asked: Asked) -> Response:
         trusted=plan.trusted,
         key=key,
         title=asked.fields.text("title"),
-        labels=_labels(asked.fields),
+        labels=asked.fields.texts("labels"),
         priority=asked.fields.count("priority", 1),
         pause_after=asked.fields.text("pause_after"),
-        pause_timeout_ms=_millis(asked.fields),
+        pause_timeout_ms=asked.fields.seconds("pause_timeout"),
+        limits=asked.fields.map("limits"),
+        deadline=asked.fields.time("deadline"),
     )
     state = await back.desk.submit(wish, asked.who)
     if state.pauses:  # to tell since when, we must wait; meanwhile the engine goes on with the state it gave us
@@ -61,7 +71,8 @@ async def get(back: Backing, asked: Asked) -> Response:
         return Response(status=304, headers={"etag": etag(state)}, body=b"")
     history = await journal(back, state.id)
     await _fetch(back, state)
-    body = task_json(state, history)
+    body = with_halt(back, state, task_json(state, history))
+    body["queue"] = await _queue(back, state)
     if "attempts" in include:
         body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
     if "plan" in include:
@@ -71,13 +82,14 @@ async def get(back: Backing, asked: Asked) -> Response:
 
 async def pause(back: Backing, asked: Asked) -> Response:
     """Ask for a pause; what cannot be cut off is let end, and the reply says which way it went."""
-    mode = asked.fields.text("mode") or MODES[0]
-    if mode not in MODES:
-        raise Validation(f"'mode' must be one of {', '.join(MODES)}")
+    mode = asked.fields.text("mode") or "graceful"
     seen = await _seen(back, asked)
-    state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"))
+    state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"), mode)
     body = await _body(back, state)
-    return task_reply(state, {**body, "mode_used": MODES[0]}, 202 if state.status is TaskStatus.PAUSING else 200)
+    under_way = state.pausing
+    body["mode_used"] = mode if under_way is None else under_way.mode_used
+    body["waits_for"] = [] if under_way is None else [*under_way.waits_for]
+    return task_reply(state, body, 200 if state.status is TaskStatus.PAUSED else 202)
 
 
 async def resume(back: Backing, asked: Asked) -> Response:
@@ -87,11 +99,34 @@ async def resume(back: Backing, asked: Asked) -> Response:
     return await _told(back, asked, state, 202 if seen.held_back else 200)
 
 
+async def update(back: Backing, asked: Asked) -> Response:
+    """Another title, other labels, another priority."""
+    seen = await _seen(back, asked)
+    fields = asked.fields
+    state = await back.desk.update(
+        seen.id,
+        asked.who,
+        title=fields.text("title"),
+        labels=fields.texts("labels"),
+        priority=fields.count("priority", 1) if "priority" in fields else None,
+    )
+    return await _told(back, asked, state, 200)
+
+
 async def cancel(back: Backing, asked: Asked) -> Response:
     """End it: at once, or when what is in flight has ended."""
     seen = await _seen(back, asked)
     state = await back.desk.cancel(seen.id, asked.who, asked.fields.text("note"))
     return await _told(back, asked, state, 200 if state.terminal else 202)
+
+
+async def _queue(back: Backing, state: TaskState) -> JsonObject | None:
+    """Its place among those that wait to be claimed, and for how long it has waited."""
+    if state.status is not TaskStatus.QUEUED:
+        return None
+    position = await back.desk.place_of(state.id)
+    waited_s = (back.desk.now - (state.updated_at if state.started_at else state.created_at)) / 1000
+    return None if position is None else {"position": position, "wait_s": max(0.0, waited_s)}
 
 
 async def _fetch(back: Backing, state: TaskState) -> None:
@@ -117,7 +152,7 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
 
 
 async def _body(back: Backing, state: TaskState) -> JsonObject:
-    return task_json(state, await opened(back, state))
+    return with_halt(back, state, task_json(state, await opened(back, state)))
 
 
 async def _exists(back: Backing, asked: Asked, key: str) -> bool:
@@ -125,23 +160,3 @@ async def _exists(back: Backing, asked: Asked, key: str) -> bool:
         return (await back.desk.get(key, asked.who)).key == key
     except NotFound:
         return False
-
-
-def _millis(fields: Fields) -> Millis | None:
-    """`pause_timeout`, in seconds."""
-    seconds = fields.value("pause_timeout")
-    if seconds is None:
-        return None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise Validation("'pause_timeout' must be a number of seconds")
-    return Millis(round(seconds * 1000))
-
-
-def _labels(fields: Fields) -> dict[str, str] | None:
-    given = fields.map("labels")
-    if given is None:
-        return None
-    labels = {name: value for name, value in given.items() if isinstance(value, str)}
-    if len(labels) < len(given):
-        raise Validation("'labels' must be texts")
-    return labels

@@ -27,6 +27,7 @@ _LETTERS: Final = {
     "supply_output": ("o", "[o]utput"),
     "run_producer": ("p", "call the [p]roducer"),
     "answer": ("a", "[a]nswer"),
+    "raise_limit": ("r", "[r]aise it"),
     "resume": ("r", "[r]esume"),
     "skip": ("s", "[s]kip"),
     "fail": ("f", "[f]ail"),
@@ -35,7 +36,9 @@ _LETTERS: Final = {
 _OUTPUT: Final = ("o", "give its [o]utput")
 """`answer` to a question for approval: the step's result, without a call."""
 _TAKES_ARGUMENTS: Final = frozenset({"retry_with", "supply_arguments", "edit"})
-_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "reject"})
+_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "reject", "raise_limit"})
+_FIELD: Final = {"answer": "value", "raise_limit": "max"}
+"""Under which word a value is sent, if it is not the step's output."""
 FAMILIES: Final = frozenset({
     "ask", "browser", "file", "http", "json", "llm", "mail", "mcp", "plan", "resource", "search", "shell", "text",
     "wait", "webhook",
@@ -108,6 +111,8 @@ class Dialogue:
         if self._answer in _TAKES_ARGUMENTS:
             names = "|".join((self.pause.get("call") or {}).get("editable") or ["NAME"])
             return f"{names}=VALUE (Enter alone: send) >"
+        if self._answer == "raise_limit":
+            return "the new limit, a number >"
         return "its output, as JSON (Enter alone: null) >"
 
     def hear(self, line: str) -> Json | str | None:
@@ -123,7 +128,7 @@ class Dialogue:
                 return self._rejected(text)
             if self._answer == "answer" and not self._asks_approval:
                 return self._answered(line)
-            field = "value" if self._answer == "answer" else "output"
+            field = _FIELD.get(self._answer, "output")
             return {**self._begun(), field: value_of(text) if text else None}
         except BadValue as error:
             self.message = str(error)

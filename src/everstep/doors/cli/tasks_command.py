@@ -30,6 +30,9 @@ PAGE_MAX: Final = 500
 )
 @click.option("--status", metavar="S,…", help=f"Only these: {', '.join(TaskStatus)}.")
 @click.option("--plan", metavar="NAME", help="Only tasks of this plan.")
+@click.option("--tool", metavar="NAME", help="Only tasks whose plan calls this tool.")
+@click.option("--reason", metavar="TYPE", help="Only tasks that wait for this: toolError, userRequested, ….")
+@click.option("--label", metavar="K=V", help="Only tasks with this label.")
 @click.option("--since", metavar="D", help="Only tasks made in the last 30m, 12h, 7d; or since a time.")
 @click.option("--grep", "text", metavar="TEXT", help="Only tasks with this in title, id or error.")
 @click.option("-n", "limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many.")
@@ -40,6 +43,9 @@ def ls(limit: int, *, all_of_them: bool, **filters: str | None) -> int:
     query: Json = {
         "status": filters["status"],
         "plan": filters["plan"],
+        "tool": filters["tool"],
+        "reason": filters["reason"],
+        "label": _label(filters["label"]),
         "since": filters["since"],
         "q": filters["text"],
     }
@@ -94,6 +100,16 @@ def _check_status(given: str | None) -> None:
                 code="bad_request",
                 what_to_do=f"one or more of {','.join(TaskStatus)}",
             )
+
+
+def _label(given: str | None) -> str | None:
+    """`K=V` as the API wants it."""
+    if given is None:
+        return None
+    name, equals, value = given.partition("=")
+    if not name or not equals:
+        raise EverstepError(f"'{given}' is no label", code="bad_request", what_to_do="write --label NAME=VALUE")
+    return f"{name}:{value}"
 
 
 def _close(session: Session, items: list[Json], cursor: str | None, *, filtered: bool) -> None:

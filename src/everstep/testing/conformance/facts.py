@@ -96,6 +96,8 @@ def of_plan(
         at=at,
         actor=HUMAN,
         created=Draft(body=body),
+        live_max=10_000,
+        tools=tuple(sorted({step.tool for step in plan.steps if step.tool})),
     )
 
 

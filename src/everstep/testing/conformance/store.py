@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from everstep.domain.record import record
-from everstep.testing.conformance import store_breakers, store_commits, store_leases, store_lists, store_rework
+from everstep.testing.conformance import (
+    store_breakers,
+    store_commits,
+    store_leases,
+    store_lists,
+    store_rework,
+    store_traffic,
+)
 from everstep.testing.conformance.stage import Rig
 
 
@@ -74,6 +81,12 @@ CASES: Final = (
     Case(story=store_breakers.two_good_probes_close_it_and_nothing_is_kept),
     Case(story=store_breakers.a_reset_is_the_owners),
     Case(story=store_breakers.errors_are_found_by_what_they_are, proves=("8.1",)),
+    Case(story=store_traffic.waiting_makes_up_for_priority),
+    Case(story=store_traffic.live_tasks_are_bounded),
+    Case(story=store_traffic.words_follow_the_journal),
+    Case(story=store_traffic.lists_go_by_open_pauses),
+    Case(story=store_traffic.rates_are_shared_and_survive, proves=("7.5",)),
+    Case(story=store_traffic.a_halt_refuses_claims_and_intents),
 )
 
 

@@ -113,7 +113,10 @@ BAD: dict[str, tuple[dict[str, JsonValue], int, str]] = {
     "pause after nothing": ({"plan": ECHO, "pause_after": "zzz"}, 400, "bad_request"),
     "no number": ({"plan": TWO, "inputs": {"topic": float("nan")}}, 422, "inputs_invalid"),
     "too large a number": ({"plan": ANY, "inputs": {"x": 2**60}}, 400, "bad_request"),
-    "later": ({"plan": ECHO, "deadline": "2030-01-01T00:00:00Z"}, 422, "unknown_field"),
+    "later": ({"plan": ECHO, "not_before": "2030-01-01T00:00:00Z"}, 422, "unknown_field"),
+    "when": ({"plan": ECHO, "deadline": "tomorrow"}, 400, "bad_request"),
+    "more": ({"plan": ECHO, "limits": {"calls": 10**7}}, 400, "bad_request"),
+    "what": ({"plan": ECHO, "limits": {"cals": 1}}, 400, "bad_request"),
 }
 
 
@@ -243,10 +246,12 @@ async def test_pause_and_resume_a_running_task(window: Window, tools: Tools) -> 
     task = await window.start(HOLD)
     await tools.holding.wait()
     path = f"/v1/tasks/{task['id']}"
-    response = await window.ask("POST", f"{path}/pause", {"mode": "immediate", "note": "wait"}, who=BEN)
+    response = await window.ask("POST", f"{path}/pause", {"mode": "graceful", "note": "wait"}, who=BEN)
     assert (response.status, response.json()["status"], response.json()["mode_used"]) == (202, "pausing", "graceful")
     again = await window.ask("POST", f"{path}/pause", {})
     assert again.json()["seq"] == response.json()["seq"]
+    assert again.json()["waits_for"] == ["a"]
+    assert codes(await window.refused("POST", f"{path}/pause", {"mode": "brutal"})) == (400, "bad_request")
     tools.release.set()
     await window.engine.clock.advance("1s")
     assert (await window.good("GET", path))["explain"]["doing"] == "paused by ben"

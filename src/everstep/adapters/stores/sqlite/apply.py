@@ -19,6 +19,7 @@ from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, NewTask, StepCommit, Sweep
+from everstep.domain.words import words_changed
 from everstep.ports.store import Claim, Claimed, Commit, Committed, Created, Creation, KeyTaken
 from everstep.wire.event import long_plan
 
@@ -89,7 +90,7 @@ class StepUnit:
 
     def apply(self, desk: Desk) -> Commit:
         guard = desk.guard(self.task)
-        if guard is None or not self.stands(guard):
+        if guard is None or not self.stands(guard) or (self.commit.proposals and desk.halted):
             return stale(guard)
         rows = desk.linked(guard, self.commit.at, self.answer.events)
         desk.change_many("insert_event", rows)
@@ -140,8 +141,12 @@ class CreateUnit:
             guard = desk.guard(command.task)
             if command.task != task.id and (guard is None or not stands(desk, guard, command)):
                 return stale(guard)
+        if task.live_max is not None:
+            desk.admit(task.owner, task.live_max)
+        begun = None if desk.halted else self.begun
         said = (task.plan_name, task.plan_digest, task.inputs_digest, task.title, task.priority, task.steps, task.at)
-        desk.change("insert_task", (task.id, task.owner, task.key, *said, *self._stands()))
+        lists = (journal.label_text(task.labels) if task.labels else "{}", json.dumps(task.tools))
+        desk.change("insert_task", (task.id, task.owner, task.key, *said, *self._stands(begun), *lists))
         num = desk.connection.last_insert_rowid()
         new = Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), None)
         head = desk.append(new, task.at, self.answer.events[:1])
@@ -150,17 +155,18 @@ class CreateUnit:
             told = [CommandUnit(command=command).apply(desk) for command in task.commands]
             events = [event for one in told if isinstance(one, Committed) for event in one.events]
             return replace(self.answer, events=(*self.answer.events, *events))
-        if self.begun is not None:
-            self.begun.follow(desk, new._replace(head=head))
+        if begun is None:
+            return Created(task=task.id, new=True, events=self.answer.events[:1])
+        begun.follow(desk, new._replace(head=head))
         return self.answer
 
-    def _stands(self) -> tuple[str | int | None, ...]:
+    def _stands(self, begun: "_Begun | None") -> tuple[str | int | None, ...]:
         """The figures, last seq, time, epoch and worker that the task is created with."""
-        if self.begun is None:
+        if begun is None:
             return (*figures(journal.QUEUED), Seq(1), self.task.at, Epoch(0), None)
-        commit = self.begun.commit.commit
+        commit = begun.commit.commit
         worker = None if commit.release else commit.lease.worker
-        return (*figures(commit.row), self.begun.commit.answer.last_seq, commit.at, commit.lease.epoch, worker)
+        return (*figures(commit.row), begun.commit.answer.last_seq, commit.at, commit.lease.epoch, worker)
 
 
 class _Begun:
@@ -216,6 +222,8 @@ class ClaimUnit:
 
     def apply(self, desk: Desk) -> list[Claimed]:
         claim = self.claim
+        if desk.halted:
+            return []
         started: list[tuple[Guard, Claimed]] = []
         for num, task, status, generation, epoch, last_seq, head in self._candidates(desk):
             guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq, head)
@@ -288,11 +296,16 @@ class CommandUnit:
         if guard.worker is None:
             values |= {"recoveries": row.recoveries, "done": row.done, "due_at": row.due_at}
         else:
-            values |= journal.figures_added(command.drafts)
+            values |= journal.figures_added(command)
         if desk.change("command_free_task" if guard.worker is None else "command_held_task", values) != 1:
             raise Mismatch(command.task)
         if command.steps is not None:
             desk.change("revise_task", (command.steps, guard.num))
+        words = words_changed(command.drafts)
+        if words:
+            labels = None if words.labels is None else journal.label_text(words.labels)
+            named = {"title": words.title, "priority": words.priority, "labels": labels, "num": guard.num}
+            desk.change("rename_task", named)
         desk.change_pauses(guard.num, command.task, journal.pause_changes(command.drafts, command.at))
         after = guard._replace(
             status=row.status, generation=row.generation, last_seq=answer.last_seq, head=head, steady=None
@@ -305,7 +318,7 @@ def stands(desk: Desk, guard: Guard, command: Command) -> bool:
     """Whether the task is as the command believes."""
     if guard.status is not command.status or guard.generation != command.generation:
         return False
-    exact = guard.worker is None or command.steps is not None
+    exact = guard.worker is None or command.steps is not None or command.ends is not None
     if exact and command.last_seq not in (None, guard.last_seq):
         return False
     return command.pause is None or any(desk.rows("is_pause_open", (command.pause, guard.num)))

@@ -6,13 +6,23 @@ from typing import Any, Final
 import apsw
 
 from everstep.adapters.stores.chain import START, Seal
-from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
+from everstep.adapters.stores.journal import (
+    PauseChange,
+    PauseClosed,
+    PauseOpened,
+    PausesWithdrawn,
+    PauseWarned,
+    too_many_tasks,
+)
 from everstep.adapters.stores.sqlite.rows import Guard, guard_of
 from everstep.adapters.stores.sqlite.sql import sql
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.ports.store import Journaled
 from everstep.wire.pause import encode_pause
 from everstep.wire.times import to_text
+
+HALT: Final = "halt"
+"""The word under which the store keeps that everything is halted."""
 
 
 class Mismatch(Exception):
@@ -84,6 +94,8 @@ class Desk:
         self.me = me
         self.seal = seal
         self._cursor = connection.cursor()
+        self._halted: bool | None = None
+        self._headroom: dict[str, int] = {}
 
     def rows(self, name: str, values: Any = None) -> Iterator[tuple[Any, ...]]:
         """The rows of a named statement; what they hold is the statement's business."""
@@ -102,6 +114,30 @@ class Desk:
         """One statement, many rows."""
         if values:
             self._cursor.executemany(sql(name), values)
+
+    @property
+    def halted(self) -> bool:
+        """Whether no intent may be granted; true because there is one writer."""
+        if self._halted is None:
+            self._halted = any(self.rows("get_meta", (HALT,)))
+        return self._halted
+
+    def forget_halt(self) -> None:
+        """Look into the file again: it was written, or a batch failed."""
+        self._halted = None
+
+    def admit(self, owner: str, most: int) -> None:
+        """One more task of this owner; raises LimitExceeded.
+
+        Live rows are counted; as tasks only end meanwhile, as many as were missing may follow before the next count.
+        """
+        left = self._headroom.get(owner, 0)
+        if left <= 0:
+            ((live,),) = self.rows("count_live", (owner,))
+            left = most - live
+        if left <= 0:
+            raise too_many_tasks(most)
+        self._headroom[owner] = left - 1
 
     def guard(self, task: TaskId) -> Guard | None:
         """What stands now; None if there is no such task."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 import apsw
 
 from everstep.adapters.stores.chain import START, Seal, head_of
+from everstep.adapters.stores.journal import label_text
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
 from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.errors import Conflict, Unavailable
@@ -101,6 +102,7 @@ def _check_row(task: TaskId, state: TaskState, columns: list[Any]) -> Iterator[F
         "plan_digest": state.first_digest,
         "title": state.title,
         "priority": state.priority,
+        "labels": label_text(state.labels),
         "created_at": state.created_at,
         "updated_at": state.updated_at,
         "epoch": state.epoch,

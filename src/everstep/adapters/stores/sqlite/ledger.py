@@ -151,7 +151,7 @@ class Ledger:
                 others.append(place)
                 continue
             guard = find(unit.task) or desk.guard(unit.task)
-            if guard is None or not unit.stands(guard):
+            if guard is None or not unit.stands(guard) or (unit.commit.proposals and desk.halted):
                 answers[place] = stale(guard)
                 continue
             rows = desk.linked(guard, unit.commit.at, unit.answer.events)
@@ -186,6 +186,7 @@ class Ledger:
         except (EverstepError, Mismatch, apsw.ConstraintError) as error:
             desk.run("undo_unit")
             self._guards.step_back(mark)
+            desk.forget_halt()
             if isinstance(error, EverstepError):
                 return error
             return Validation(f"the store refuses the write: {error}")
@@ -195,6 +196,7 @@ class Ledger:
     def _undo(self, desk: Desk) -> None:
         """Back to before the batch; nothing is known of its tasks any more."""
         self._guards.forget()
+        desk.forget_halt()
         with suppress(apsw.Error):
             if desk.connection.in_transaction:
                 desk.run("rollback")

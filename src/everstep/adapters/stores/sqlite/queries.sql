@@ -9,8 +9,33 @@ INSERT INTO events (task, seq, at, type, step, body, hash) VALUES (?, ?, ?, ?, ?
 -- A new task, queued or begun; its first events follow in the same transaction.
 INSERT INTO tasks (id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, created_at,
                    status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code,
-                   last_seq, updated_at, epoch, worker)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                   last_seq, updated_at, epoch, worker, labels, tools)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: count_live
+-- Unfinished tasks of an owner: counted, never a counter that could drift.
+SELECT count(*) FROM tasks INDEXED BY tasks_live WHERE owner = ? AND ended_at IS NULL;
+
+-- name: rename_task
+-- What a `task.updated` says; what it does not say stays.
+UPDATE tasks SET title = coalesce(:title, title), priority = coalesce(:priority, priority),
+    labels = coalesce(:labels, labels)
+WHERE num = :num;
+
+-- name: place_of
+-- How many go before a task in the queue, itself included; nothing if it does not wait there.
+SELECT count(*) FROM tasks me CROSS JOIN tasks t
+WHERE me.id = ? AND me.worker IS NULL AND me.status IN ('queued', 'stalled', 'cancelling')
+  AND t.worker IS NULL AND t.status IN ('queued', 'stalled', 'cancelling')
+  AND (t.created_at + 300000 * t.priority, t.num) <= (me.created_at + 300000 * me.priority, me.num);
+
+-- name: find_rate
+-- When the next call would come if all came evenly.
+SELECT arrival FROM rates WHERE name = ?;
+
+-- name: move_rate
+-- A place is taken.
+INSERT INTO rates (name, arrival) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET arrival = excluded.arrival;
 
 -- name: find_same_task
 -- Whether this id, or this key of this owner, has been given before.
@@ -70,12 +95,12 @@ WHERE num = :num AND last_seq = :old_last_seq AND worker IS NULL;
 UPDATE tasks SET steps = ? WHERE num = ?;
 
 -- name: claim_candidates
--- Claimable tasks by priority and age, straight from the partial index.
+-- Claimable tasks by priority and age (`domain/queue`), straight from the partial index.
 SELECT num, id, status, generation, epoch, last_seq,
        (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq), recoveries
 FROM tasks
 WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
-ORDER BY priority, created_at, num;
+ORDER BY created_at + 300000 * priority, num;
 
 -- name: claim_candidates_of
 -- The same among named tasks only.
@@ -83,7 +108,7 @@ SELECT num, tasks.id, status, generation, epoch, last_seq,
        (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq), recoveries
 FROM json_each(:ids) AS wanted CROSS JOIN tasks ON tasks.id = wanted.value
 WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling')
-ORDER BY priority, created_at, num;
+ORDER BY created_at + 300000 * priority, num;
 
 -- name: claim_task
 -- A lease: the epoch rises, the worker is written down.
@@ -190,6 +215,9 @@ WHERE (created_at, num) < (:created_at, :num)
   AND (:plan_digest IS NULL OR plan_digest = :plan_digest)
   AND (:inputs_digest IS NULL OR inputs_digest = :inputs_digest)
   AND (:since IS NULL OR created_at >= :since)
+  AND (:tool IS NULL OR EXISTS (SELECT 1 FROM json_each(tools) WHERE value = :tool))
+  AND (:label IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) WHERE key = :label AND value = :labelled))
+  AND (:reason IS NULL OR EXISTS (SELECT 1 FROM pauses p WHERE p.task = num AND p.status = 'open' AND p.type = :reason))
   AND (:text IS NULL OR instr(lower(title), :text) OR instr(id, :text) OR instr(lower(error_code), :text))
 ORDER BY created_at DESC, num DESC LIMIT :limit;
 
@@ -267,7 +295,7 @@ SELECT t.id, t.last_seq FROM json_each(:ids) AS wanted CROSS JOIN tasks t ON t.i
 
 -- name: task_page
 -- A page of tasks in the order of their numbers, with all that must follow from their journals.
-SELECT num, id, owner, key, plan_digest, title, priority, created_at, updated_at, epoch, worker, last_seq, status,
+SELECT num, id, owner, key, plan_digest, title, priority, labels, created_at, updated_at, epoch, worker, last_seq, status,
        generation, recoveries, done, started_at, ended_at, outcome, error_code
 FROM tasks WHERE num > :after ORDER BY num LIMIT :limit;
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from everstep.adapters.stores.sqlite import rows
 from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.errors import StoreRefused, Validation
-from everstep.domain.fold import BrokenJournal, fold
+from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
+from everstep.domain.moves import BrokenJournal
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
@@ -52,6 +53,10 @@ def list_tasks(reader: Reader, which: TaskFilter) -> Page:
         "plan_digest": which.plan_digest,
         "inputs_digest": which.inputs_digest,
         "since": which.since,
+        "tool": which.tool,
+        "label": None if which.label is None else which.label[0],
+        "labelled": None if which.label is None else which.label[1],
+        "reason": which.reason,
         "text": None if which.text is None else which.text.lower(),
         "limit": which.limit + 1,
     }

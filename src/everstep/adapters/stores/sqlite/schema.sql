@@ -51,13 +51,18 @@ CREATE TABLE tasks (
     ended_at      INTEGER,
     outcome       TEXT,
     error_code    TEXT,
+    -- JSON: an object of texts, and a list of names.
+    labels        TEXT NOT NULL DEFAULT '{}',
+    tools         TEXT NOT NULL DEFAULT '[]',
     CHECK ((ended_at IS NULL) = (status NOT IN ('completed', 'failed', 'cancelled')))
 ) STRICT;
 
 -- No index holds a column that changes with every step.
 CREATE UNIQUE INDEX tasks_by_key ON tasks (owner, key) WHERE key IS NOT NULL;
-CREATE INDEX tasks_claimable ON tasks (priority, created_at, num)
+-- A task waits as if it had come `priority` times five minutes later (`domain/queue`).
+CREATE INDEX tasks_claimable ON tasks (created_at + 300000 * priority, num)
     WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling');
+CREATE INDEX tasks_live ON tasks (owner) WHERE ended_at IS NULL;
 CREATE INDEX tasks_held ON tasks (worker) WHERE worker IS NOT NULL;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX tasks_by_age ON tasks (created_at, num);
@@ -90,6 +95,12 @@ CREATE TABLE pauses (
 CREATE INDEX pauses_by_task ON pauses (task);
 CREATE INDEX pauses_open ON pauses (opened_at) WHERE status = 'open';
 CREATE INDEX pauses_due ON pauses (due_at) WHERE status = 'open' AND due_at IS NOT NULL;
+
+-- One row per owner and provider; `arrival` in microseconds since 1970 (`domain/rate`).
+CREATE TABLE rates (
+    name    TEXT PRIMARY KEY,
+    arrival INTEGER NOT NULL
+) STRICT;
 
 -- One row per step of a plan, pending ones included, derived from the journal; for people and their tools.
 CREATE VIEW task_executions AS
@@ -163,4 +174,4 @@ CREATE TABLE breakers (
 CREATE INDEX events_failed ON events (id)
     WHERE type IN ('attempt.failed', 'attempt.timed_out', 'attempt.killed', 'attempt.abandoned', 'step.failed');
 
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;

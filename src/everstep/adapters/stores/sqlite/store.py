@@ -11,9 +11,10 @@ from typing import Final, cast
 
 from everstep.adapters.stores.sqlite import apply, keeping, questions
 from everstep.adapters.stores.sqlite.connect import Durability
-from everstep.adapters.stores.sqlite.hold import Hold, open_store, opened
+from everstep.adapters.stores.sqlite.hold import Hold, open_store
 from everstep.adapters.stores.sqlite.opening import Setup
 from everstep.adapters.stores.sqlite.toll import SqliteTroubles, unit_of
+from everstep.adapters.stores.sqlite.traffic import SqliteTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.values import JsonValue
@@ -24,7 +25,7 @@ from everstep.ports.fault import Fault, no_fault
 BEAT_MAX_S: Final = 10.0
 
 
-class SqliteStore:
+class SqliteStore(SqliteTraffic):
     """One file, one engine."""
 
     def __init__(
@@ -49,10 +50,6 @@ class SqliteStore:
         self._clock = clock
         self._held: Hold | None = None
         self.troubles: Final = SqliteTroubles(lambda: self._hold)
-
-    @property
-    def _hold(self) -> Hold:
-        return opened(self._held)
 
     async def open(self, worker: port.Worker) -> None:
         """Lock, migrate, verify, register; raises StoreLocked, StoreRefused, Unavailable."""

@@ -1,0 +1,81 @@
+"""What all tasks share, on the same file and through the same writer."""
+
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from everstep.adapters.stores.sqlite import questions
+from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
+from everstep.adapters.stores.sqlite.desk import HALT, Desk
+from everstep.adapters.stores.sqlite.hold import Hold, opened
+from everstep.domain.ids import Instant, TaskId
+from everstep.domain.rate import reserve
+from everstep.domain.record import record
+from everstep.ports.traffic import Halt, Reservation
+
+
+@record
+class RateUnit:
+    """Places in rates."""
+
+    wishes: tuple[Reservation, ...]
+    areas: tuple[str, ...] = ("rate",)
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> list[Instant]:
+        granted = []
+        for wish in self.wishes:
+            arrival = next((row[0] for row in desk.rows("find_rate", (wish.name,))), None)
+            at, arrival = reserve(wish.rate, arrival, wish.at)
+            desk.change("move_rate", (wish.name, arrival))
+            granted.append(at)
+        return granted
+
+
+@record
+class HaltUnit:
+    """Everything stands still, or goes on."""
+
+    body: str | None
+    areas: tuple[str, ...] = ("halt",)
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> None:
+        if self.body is None:
+            desk.change("forget_meta", (HALT,))
+        else:
+            desk.change("put_meta", (HALT, self.body))
+        desk.forget_halt()
+
+
+class SqliteTraffic:
+    """Rates, the halt and the queue of a store on a file."""
+
+    _held: Hold | None = None
+
+    @property
+    def _hold(self) -> Hold:
+        return opened(self._held)
+
+    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant]:
+        """When each may call; its place is taken. One transaction for all of them."""
+        (answer,) = await self._hold.writes.submit((RateUnit(wishes=tuple(wishes)),))
+        return cast("Sequence[Instant]", answer)
+
+    async def set_halt(self, halt: Halt | None) -> None:
+        """In its turn among the commits: who comes after it is refused."""
+        body = None if halt is None else json.dumps([halt.mode, halt.by, halt.at, halt.note])
+        await self._hold.writes.submit((HaltUnit(body=body),))
+
+    async def get_halt(self) -> Halt | None:
+        """Whether everything is halted."""
+        body = await self._hold.readers.read(lambda reader: questions.meta(reader, HALT))
+        if body is None:
+            return None
+        mode, by, at, note = json.loads(body)
+        return Halt(mode=mode, by=by, at=Instant(at), note=note)
+
+    async def place_of(self, task: TaskId) -> int | None:
+        """Its place in the queue."""
+        ((place,),) = await self._hold.readers.read(lambda reader: reader.rows("place_of", (task,)))
+        return place or None

@@ -1,0 +1,203 @@
+"""Limits of a whole task: what is counted, when it is nearly used up, and when it is.
+
+Part of a task's state, changed by `fold` only. Counting a call costs an addition and a comparison; whoever wants to
+know more looks when `alarm` is set, or when `look_at` has come.
+"""
+
+import sys
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, TypeVar
+
+from everstep.domain.ids import Instant
+from everstep.domain.record import record
+from everstep.domain.usage import Usage
+
+NEAR: Final = 0.8
+"""The share of a limit at which somebody is told."""
+NAMES: Final = ("calls", "cost", "wall_time", "output")
+SHOWN_PER: Final = {"wall_time": 1000}
+"""Kept in milliseconds, shown in seconds."""
+NEVER: Final = Instant(sys.maxsize)
+
+T = TypeVar("T", int, float)
+
+
+@record
+class TaskLimits:
+    """The most a task may use; None: unbounded. `on_reached`: ask (`pause`), or `fail`."""
+
+    calls: int | None = None
+    cost: float | None = None
+    wall_time_ms: int | None = None
+    output_bytes: int | None = None
+    on_reached: str = "pause"
+
+    def lowered(self, other: "TaskLimits") -> "TaskLimits":
+        """The lower of both, limit by limit; what is to be done is the other's to say."""
+        return TaskLimits(
+            calls=_lower(self.calls, other.calls),
+            cost=_lower(self.cost, other.cost),
+            wall_time_ms=_lower(self.wall_time_ms, other.wall_time_ms),
+            output_bytes=_lower(self.output_bytes, other.output_bytes),
+            on_reached=other.on_reached,
+        )
+
+    def above(self, other: "TaskLimits") -> list[tuple[str, float, float]]:
+        """Limits that are higher here than there: name, this, the other."""
+        found = []
+        for name, mine, most in zip(NAMES, self.all(), other.all(), strict=True):
+            if mine is not None and most is not None and mine > most:
+                found.append((name, mine, most))
+        return found
+
+    def all(self) -> tuple[float | None, ...]:
+        """In the order of NAMES; times in milliseconds, sizes in bytes."""
+        return (self.calls, self.cost, self.wall_time_ms, self.output_bytes)
+
+
+def _lower(one: T | None, other: T | None) -> T | None:
+    return other if one is None else one if other is None else min(one, other)
+
+
+@record
+class Level:
+    """How much of a limit is used, as it is shown: times in seconds, sizes in bytes."""
+
+    limit: str
+    used: float
+    max: float
+
+
+@dataclass(slots=True)
+class Budget:
+    """Limits of a task, and what it has used of them."""
+
+    max: dict[str, float] = field(default_factory=dict)
+    on_reached: str = "pause"
+    deadline: Instant | None = None
+    """By when it must have ended; it stands still while the task is paused."""
+    calls: int = 0
+    cost: float = 0.0
+    output_bytes: int = 0
+    ran_ms: int = 0
+    since: Instant | None = None
+    """Since when it runs."""
+    near: set[str] = field(default_factory=set)
+    """Limits that somebody was told about."""
+    alarm: bool = False
+    """Something is nearly used up and nobody was told, or something is used up."""
+    calls_max: float = sys.maxsize
+    look_at: Instant = NEVER
+    """When time may have become short."""
+
+    def __post_init__(self) -> None:
+        self._look()
+
+    def called(self) -> None:
+        """One more call."""
+        self.calls += 1
+        if self.calls >= self.calls_max * NEAR and "calls" not in self.near:
+            self.alarm = True
+
+    def paid(self, usage: Usage | None, output_bytes: int) -> None:
+        """A call ended, well or not."""
+        self.output_bytes += output_bytes
+        if usage is not None:
+            self.cost += usage.cost
+        if usage is not None or self.output_bytes >= self.max.get("output", NEVER) * NEAR:
+            self._look()
+
+    def begin(self, at: Instant) -> None:
+        """Somebody carries the task."""
+        self.since = at
+        self._look()
+
+    def rest(self, at: Instant) -> None:
+        """Nobody does: time stands still."""
+        if self.since is not None:
+            self.ran_ms += at - self.since
+            self.since = None
+        self.look_at = NEVER
+
+    def announced(self, limit: str) -> None:
+        """Somebody was told."""
+        self.near.add(limit)
+        self._look()
+
+    def raised(self, limit: str, most: float) -> None:
+        """Somebody allowed more, in the unit that is shown."""
+        self.max[limit] = most * SHOWN_PER.get(limit, 1)
+        self._look()
+
+    def postponed(self, length_ms: int) -> None:
+        """The task was paused for so long."""
+        if self.deadline is not None:
+            self.deadline = Instant(self.deadline + length_ms)
+
+    def used(self, limit: str, at: Instant) -> float:
+        """As of this moment; times in milliseconds."""
+        match limit:
+            case "calls":
+                return self.calls
+            case "cost":
+                return self.cost
+            case "output":
+                return self.output_bytes
+            case _:
+                return self.ran_ms + (0 if self.since is None else max(0, at - self.since))
+
+    def levels(self, at: Instant) -> list[Level]:
+        """All limits there are."""
+        return [
+            Level(limit=name, used=self.used(name, at) / unit, max=self.max[name] / unit)
+            if (unit := SHOWN_PER.get(name, 0))
+            else Level(limit=name, used=self.used(name, at), max=self.max[name])
+            for name in NAMES
+            if name in self.max
+        ]
+
+    def nearing(self, at: Instant) -> list[Level]:
+        """What is nearly used up, and nobody was told."""
+        return [one for one in self.levels(at) if one.used >= NEAR * one.max and one.limit not in self.near]
+
+    def spent(self, at: Instant, calls: int = 0) -> Level | None:
+        """The first limit that is used up, if so many more calls are about to begin."""
+        return next((one for one in self.levels(at) if one.used + calls * (one.limit == "calls") >= one.max), None)
+
+    def overdue(self, at: Instant) -> bool:
+        """Whether it should have ended by now."""
+        return self.deadline is not None and at >= self.deadline
+
+    def _look(self) -> None:
+        now = self.since or Instant(0)
+        self.calls_max = self.max.get("calls", sys.maxsize)
+        timeless = [one for one in self.levels(now) if one.limit != "wall_time"]
+        self.alarm = any(
+            (one.used >= NEAR * one.max and one.limit not in self.near)
+            or (one.limit != "calls" and one.used >= one.max)
+            for one in timeless
+        )
+        self.look_at = NEVER
+        if self.since is None:
+            return
+        if "wall_time" in self.max:
+            share = 1 if "wall_time" in self.near else NEAR
+            self.look_at = Instant(round(self.since + share * self.max["wall_time"] - self.ran_ms))
+        if self.deadline is not None:
+            self.look_at = min(self.look_at, self.deadline)
+
+
+def budget_of(limits: TaskLimits | None, deadline: Instant | None) -> Budget:
+    """What a new task may use."""
+    if limits is None:
+        return Budget(deadline=deadline)
+    most = {name: value for name, value in zip(NAMES, limits.all(), strict=True) if value is not None}
+    return Budget(max=most, on_reached=limits.on_reached, deadline=deadline)
+
+
+@record
+class TaskLimitNear:
+    TYPE: ClassVar = "task.limit_near"
+    limit: str
+    used: float
+    max: float

@@ -1,0 +1,51 @@
+"""What a call used, as its tool reports it: kept with every attempt, failed ones included."""
+
+from dataclasses import dataclass, field
+from math import isfinite
+
+from everstep.domain.record import record
+
+
+@record
+class Usage:
+    """What one attempt reported; no report of tokens is None, not zero."""
+
+    cost: float = 0.0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    counts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Meter:
+    """Adds up the reports of a running call."""
+
+    cost: float = 0.0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    counts: dict[str, float] = field(default_factory=dict)
+
+    def add(
+        self, cost: float | None, tokens_in: int | None, tokens_out: int | None, counts: dict[str, float | None]
+    ) -> None:
+        """One more report; ValueError for what is no amount."""
+        for name, amount in {"cost": cost, "tokens_in": tokens_in, "tokens_out": tokens_out, **counts}.items():
+            if amount is not None and not _is_amount(amount):
+                raise ValueError(f"usage: {name} must be a number that is not negative, not {amount!r}")
+        self.cost += cost or 0.0
+        self.tokens_in = _sum(self.tokens_in, tokens_in)
+        self.tokens_out = _sum(self.tokens_out, tokens_out)
+        for name, amount in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + (amount or 0)
+
+    def read(self) -> Usage:
+        """What was reported so far."""
+        return Usage(cost=self.cost, tokens_in=self.tokens_in, tokens_out=self.tokens_out, counts=dict(self.counts))
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
+
+
+def _sum(before: int | None, more: int | None) -> int | None:
+    return before if more is None else (before or 0) + more

@@ -1,0 +1,53 @@
+"""Words about a task, which may change while it runs: its title, its labels, its place in the queue. Pure."""
+
+from collections.abc import Iterable
+
+from everstep.domain import events as e
+from everstep.domain.errors import Conflict, Validation
+from everstep.domain.queue import PRIORITY_MAX
+from everstep.domain.record import record
+from everstep.domain.states import TERMINAL
+from everstep.domain.task import TaskState
+from everstep.domain.values import JsonObject
+
+
+@record
+class Words:
+    """What somebody wants changed; None: as before."""
+
+    title: str | None = None
+    labels: dict[str, str] | None = None
+    priority: int | None = None
+
+
+def update_task(state: TaskState, wanted: Words) -> tuple[e.Draft, ...]:
+    """Change title, labels or priority; what already holds is no change."""
+    if wanted.priority is not None and not 0 <= wanted.priority <= PRIORITY_MAX:
+        raise Validation(f"priority {wanted.priority} is not within 0 and {PRIORITY_MAX}")
+    if wanted.title is not None and not wanted.title.strip():
+        raise Validation("a title must not be empty")
+    changes: JsonObject = {}
+    if wanted.title not in (None, state.title):
+        changes["title"] = wanted.title
+    if wanted.labels not in (None, state.labels):
+        changes["labels"] = {**(wanted.labels or {})}
+    if wanted.priority not in (None, state.priority):
+        changes["priority"] = wanted.priority
+    if "priority" in changes and state.status in TERMINAL:
+        raise Conflict(f"the task is {state.status}: it waits for nothing any more", code="task_terminal")
+    return (e.Draft(body=e.TaskUpdated(changes=changes)),) if changes else ()
+
+
+def words_in(changes: JsonObject) -> Words:
+    """The words that a `task.updated` changes."""
+    title, labels, priority = changes.get("title"), changes.get("labels"), changes.get("priority")
+    return Words(
+        title=title if isinstance(title, str) else None,
+        labels={name: str(text) for name, text in labels.items()} if isinstance(labels, dict) else None,
+        priority=priority if isinstance(priority, int) else None,
+    )
+
+
+def words_changed(drafts: Iterable[e.Draft]) -> Words | None:
+    """The words, as far as a write changes them."""
+    return next((words_in(one.body.changes) for one in drafts if isinstance(one.body, e.TaskUpdated)), None)

@@ -1,0 +1,71 @@
+"""Steering: the desk's operations that hold tasks back, one or all, let them go on, or move them in the queue."""
+
+from collections.abc import Mapping
+
+from everstep.domain.events import Who
+from everstep.domain.ids import Instant, TaskId
+from everstep.domain.pausing import GRACEFUL
+from everstep.domain.task import TaskState
+from everstep.domain.words import Words, update_task
+from everstep.engine import control
+from everstep.engine import halt as halting
+from everstep.facade.rework import Rework
+from everstep.ports.traffic import Halt
+
+
+class Steering(Rework):
+    """Pause, resume, halt; title, labels, priority; and where a task stands in the queue."""
+
+    async def pause(self, task: TaskId, who: Who, note: str | None, mode: str = GRACEFUL) -> TaskState:
+        """Ask for a pause; `immediate` cuts off what may be called again."""
+        self._runtime.require_ready()
+        return await self._passed_on(self._told(await control.pause(task, who, note, self._kit, mode=mode)))
+
+    async def resume(self, task: TaskId, who: Who, note: str | None) -> TaskState:
+        """Lift a pause someone asked for."""
+        self._runtime.require_ready()
+        return await self._passed_on(self._told(await control.resume(task, who, note, self._kit)))
+
+    async def update(
+        self,
+        task: TaskId,
+        who: Who,
+        *,
+        title: str | None = None,
+        labels: dict[str, str] | None = None,
+        priority: int | None = None,
+    ) -> TaskState:
+        """Change title, labels or priority; what is not said stays."""
+        self._runtime.require_ready()
+        wanted = Words(title=title, labels=labels, priority=priority)
+        return await control.command(task, who, self._kit, lambda state: (update_task(state, wanted), None))
+
+    async def place_of(self, task: TaskId) -> int | None:
+        """Its place in the queue, from 1."""
+        return await self._kit.passage.traffic.place_of(task)
+
+    @property
+    def now(self) -> Instant:
+        """The engine's clock."""
+        return self._kit.clock.now()
+
+    @property
+    def pool_figures(self) -> Mapping[str, tuple[int, int, int]]:
+        """Of each pool in use: its size, slots taken, steps waiting."""
+        return self._kit.passage.pools.figures()
+
+    @property
+    def halted(self) -> Halt | None:
+        """Whether everything stands still."""
+        return self._kit.passage.halted
+
+    async def halt(self, who: Who, note: str | None, mode: str = GRACEFUL) -> Halt:
+        """No claim and no call, until somebody lifts it."""
+        self._runtime.require_ready()
+        wanted = Halt(mode=mode, by=who.actor.id, at=self.now, note=note)
+        return await halting.halt(wanted, self._kit, self._runtime.loop)
+
+    async def lift_halt(self) -> None:
+        """Go on with everything."""
+        self._runtime.require_ready()
+        await halting.go_on(self._kit, self._runtime.loop)

@@ -1,0 +1,46 @@
+"""Traffic: what all tasks share beside their journals: the queue, rates, and whether everything is halted.
+
+Kept by the store, so that it survives restarts and holds for every worker.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from everstep.domain.ids import Instant, TaskId
+from everstep.domain.rate import Rate
+from everstep.domain.record import record
+
+
+@record
+class Reservation:
+    """A place in a rate that somebody asks for; `name` is one owner's provider."""
+
+    name: str
+    rate: Rate
+    at: Instant
+
+
+@record
+class Halt:
+    """Nothing is claimed and no call begins, until somebody lifts it."""
+
+    mode: str
+    by: str
+    at: Instant
+    note: str | None = None
+
+
+class Traffic(Protocol):
+    """The verbs. Every answer is durable."""
+
+    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant]:
+        """When each may call; its place is taken whether it does or not."""
+
+    async def set_halt(self, halt: Halt | None) -> None:
+        """Halt, or go on. Commits that follow know it: none of them grants an intent, no task is claimed."""
+
+    async def get_halt(self) -> Halt | None:
+        """Whether everything is halted, and by whom."""
+
+    async def place_of(self, task: TaskId) -> int | None:
+        """Its place among what can be claimed, from 1; None if it does not wait there."""

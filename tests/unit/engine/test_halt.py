@@ -1,0 +1,132 @@
+"""Everything stands still: no claim and no call, over restarts too; then everything goes on as if nothing had been."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from everstep import Engine, Plan
+from everstep.domain.errors import Validation
+from everstep.domain.events import Actor, ActorKind, Who
+from everstep.testing.engine import TestEngine
+from everstep.torture import checker
+from tests.unit.engine.plans import Tools, chain
+
+OPERATOR = Who(owner="local", actor=Actor(kind=ActorKind.HUMAN, id="op", via="cli"))
+
+
+@pytest.fixture
+def tools() -> Tools:
+    return Tools()
+
+
+@pytest.fixture
+async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
+    async with TestEngine(tools.all()) as opened:
+        yield opened
+        assert await opened.store.check() == [], "rows follow from journals"
+
+
+def held(name: str) -> Plan:
+    steps = [
+        {"id": "a", "tool": name, "with": {"label": "a"}},
+        {"id": "b", "tool": "test.echo", "with": {"label": "b"}},
+    ]
+    return Plan.from_dict({"name": "p", "steps": steps})  # type: ignore[dict-item]
+
+
+async def test_calls_in_flight_end_and_nothing_follows_until_it_is_lifted(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(held("test.once"))
+    await tools.holding.wait()
+    await engine.desk.halt(OPERATOR, "fire drill")
+    waiting = await engine.start(chain("c"))
+    tools.release.set()
+    await engine.clock.advance("1h")
+    await task.refresh()
+    await waiting.refresh()
+    assert (task.status, tools.calls) == ("running", {"a": 1})
+    assert {name: step.status.value for name, step in task.steps.items()} == {"a": "completed", "b": "pending"}
+    assert waiting.status == "queued"
+    await engine.desk.lift_halt()
+    assert [(await one.result()).status for one in (task, waiting)] == ["completed", "completed"]
+    assert tools.calls == {"a": 1, "b": 1, "c": 1}
+
+
+async def test_it_is_kept_over_a_crash(engine: TestEngine, tools: Tools) -> None:
+    task = await engine.start(held("test.hold"))
+    await tools.holding.wait()
+    await engine.desk.halt(OPERATOR, None)
+    await engine.crash()
+    await engine.clock.advance("1h")
+    assert engine.desk.halted is not None
+    assert engine.desk.halted.by == "op"
+    task = await engine.get(task.id)
+    assert (task.status, tools.calls["a"]) == ("stalled", 1)
+    tools.release.set()
+    await engine.desk.lift_halt()
+    assert (await task.result()).status == "completed"
+
+
+@pytest.mark.parametrize(("name", "asks"), [("test.hold", False), ("test.once", True)])
+async def test_at_once_ends_calls_by_the_effect_rule(
+    engine: TestEngine, tools: Tools, name: str, *, asks: bool
+) -> None:
+    task = await engine.start(held(name))
+    await tools.holding.wait()
+    await engine.desk.halt(OPERATOR, None, "immediate")
+    await engine.clock.advance("1ms")
+    await task.refresh()
+    assert [pause.type for pause in task.pauses] == (["uncertainOutcome"] if asks else [])
+    killed = [event async for event in task.events(follow=False) if event.type == "attempt.killed"]
+    assert [event.data["error"]["code"] for event in killed] == ["halted"]  # type: ignore[index,call-overload]
+    tools.release.set()
+    await engine.clock.advance("1m")
+    assert tools.calls == {"a": 1}
+    await engine.desk.lift_halt()
+    for pause in task.pauses:
+        await pause.not_happened()
+    assert (await task.result()).status == "completed"
+    assert tools.calls == {"a": 2, "b": 1}
+    starts = [event async for event in task.events(follow=False) if event.type == "attempt.started"]
+    assert starts[0].data["idempotency_key"] == starts[1].data["idempotency_key"]
+
+
+async def test_a_cancelled_task_tidies_up_only_when_it_is_lifted(engine: TestEngine, tools: Tools) -> None:
+    plan = Plan.from_dict(
+        {
+            "name": "p",
+            "steps": [{"id": "a", "tool": "test.hold", "with": {"label": "a"}}],
+            "finally": [{"id": "z", "tool": "test.echo", "with": {"label": "z"}}],
+        }
+    )
+    task = await engine.start(plan)
+    await tools.holding.wait()
+    await engine.desk.halt(OPERATOR, None)
+    await task.cancel()
+    await engine.clock.advance("30s")
+    assert ((await task.refresh()).status, tools.calls["z"]) == ("cancelling", 0)
+    await engine.desk.lift_halt()
+    await engine.clock.advance("1m")
+    assert ((await task.refresh()).status, tools.calls["z"]) == ("cancelled", 1)
+
+
+async def test_a_mode_that_does_not_exist_is_refused(engine: TestEngine) -> None:
+    with pytest.raises(Validation, match="graceful, immediate"):
+        await engine.desk.halt(OPERATOR, None, "brutal")
+    assert engine.desk.halted is None
+
+
+async def test_on_a_file_and_the_judge_agrees(tools: Tools, tmp_path: Path) -> None:
+    store = tmp_path / "everstep.db"
+    async with Engine(store, tools=tools.all()) as engine:
+        task = await engine.start(held("test.hold"))
+        await tools.holding.wait()
+        await engine.desk.halt(OPERATOR, None, "immediate")
+    async with Engine(store, tools=tools.all()) as engine:
+        assert engine.desk.halted is not None
+        tools.release.set()
+        await engine.desk.lift_halt()
+        task = await engine.get(task.id)
+        assert (await task.result()).status == "completed"
+    assert tools.calls == {"a": 2, "b": 1}
+    assert [violation._asdict() for violation in checker.check(store)] == []
