@@ -105,7 +105,8 @@ class Storm:
                 return pause.skip()
 
     async def _pause(self, task: Task) -> None:
-        await self._say("pause", task.pause(), task=task.id)
+        mode = self._chance.choice(("graceful", "immediate"))
+        await self._say("pause", task.pause(mode), task=task.id)
 
     async def _resume(self, task: Task) -> None:
         await self._say("resume", task.resume(), "info", task=task.id)  # there may be nothing to lift
