@@ -368,8 +368,8 @@ class StepCommit:
 class Command:
     """A write from outside the lease, guarded by (status, generation, open pause); the epoch stands.
 
-    Beside a holder only status, generation, ends and pauses of the row are written: its figures are its own. While nobody
-    holds the task, or if the plan changes, `last_seq` guards it too: a step that begins meanwhile must not be changed.
+    Beside a holder only status, generation, ends and pauses of the row are written: its figures are its own. While
+    it is free, or if the plan changes, `last_seq` guards it too: a step that begins meanwhile must not be changed.
     """
 
     task: TaskId
