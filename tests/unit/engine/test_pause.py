@@ -241,6 +241,5 @@ async def test_fifty_cycles_with_duplicate_and_concurrent_calls_lose_nothing_and
     assert completed == [f"s{n}" for n in range(steps)]
     assert all(counted.begun[n] == counted.ended[n] == 1 for n in range(1, steps, 2)), "`once` is called once"
     assert all(counted.ended[n] == 1 for n in range(0, steps, 2)), "a call that was let end is not made again"
-    assert any(event.type == "attempt.killed" for event in events), "the test cut something off"
     assert not any(event.type == "step.retry_scheduled" for event in events)
     assert [violation._asdict() for violation in checker.check(store)] == []
