@@ -165,8 +165,8 @@ MUTANTS = (
         (
             Edit(
                 "domain/effects.py",
-                "    if effect in REPEATABLE:\n",
-                "    if effect in {*REPEATABLE, Effect.ONCE}:\n",
+                "    if effect.repeatable:\n",
+                "    if effect.repeatable or effect is Effect.ONCE:\n",
             ),
         ),
         IN_A_CALL_MADE_ONCE,

@@ -11,7 +11,7 @@ from everstep.domain.check_inputs import CompileSchema, check_inputs, input_prob
 from everstep.domain.check_names import check_names
 from everstep.domain.check_order import check_order
 from everstep.domain.check_resources import check_pools, check_resources
-from everstep.domain.check_tools import HARMLESS, check_tools, effect_of
+from everstep.domain.check_tools import check_tools, effect_of
 from everstep.domain.facts import ArgumentKind, ToolFacts, kinds_of
 from everstep.domain.findings import Findings
 from everstep.domain.lookup import Lookup
@@ -54,6 +54,6 @@ def asks(plan: PlanSpec, tools: Mapping[str, ToolFacts]) -> tuple[str, ...]:
 
 def _unclear(effect: Effect, facts: ToolFacts | None) -> bool:
     """Whether an interrupted call leaves a question that only somebody can answer."""
-    if effect in HARMLESS:
+    if effect.repeatable:
         return False
     return effect is Effect.ONCE or facts is None or not facts.probeable

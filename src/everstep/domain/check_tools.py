@@ -1,7 +1,6 @@
 """Tools and their arguments: known, complete, of the right kind, and no more daring than the plan may be."""
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from everstep.domain.bindings import Compiled
 from everstep.domain.check_names import is_tool_name, steps_of
@@ -15,8 +14,6 @@ from everstep.domain.pointer import child, keys
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 
-HARMLESS: Final = (Effect.PURE, Effect.IDEMPOTENT)
-"""Calling again does no harm."""
 Tools = Mapping[str, ToolFacts]
 
 
@@ -153,7 +150,7 @@ def _check_care(path: str, step: StepSpec, tools: Tools, found: Findings) -> Non
     if step.effect is not None and step.effect is not effect:
         message = f"'effect: {step.effect}' is less careful than the tool's '{effect}'"
         found.add("effect_raised", f"{path}/effect", message)
-    if step.approve is not None and step.approve.on_timeout == "approve" and effect not in HARMLESS:
+    if step.approve is not None and step.approve.on_timeout == "approve" and not effect.repeatable:
         message = f"waiting may not approve a '{effect}' tool"
         found.add("policy_denied", f"{path}/approve/on_timeout", message)
     for at, other in enumerate(step.fallback):
@@ -184,9 +181,9 @@ def _check_edit(path: str, step: StepSpec, facts: ToolFacts, found: Findings) ->
 
 def _check_trust(path: str, step: StepSpec, plan: PlanSpec, found: Findings, *, last: bool, effect: Effect) -> None:
     """What only a trusted plan may say (plan-and-python, section 6)."""
-    if last and effect not in HARMLESS:
+    if last and not effect.repeatable:
         found.add("policy_denied", f"{path}/tool", f"'finally' of an untrusted plan takes no '{effect}' tool")
-    if plan.on_uncertain(step) is OnUncertain.RETRY and effect not in HARMLESS:
+    if plan.on_uncertain(step) is OnUncertain.RETRY and not effect.repeatable:
         where = f"{path}/on_uncertain" if step.on_uncertain else "/defaults/on_uncertain"
         found.add("policy_denied", where, f"an untrusted plan may not call a '{effect}' tool again by itself")
     for key, approve in (("/approve", step.approve), ("/undo/approve", step.undo.approve if step.undo else None)):

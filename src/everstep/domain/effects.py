@@ -24,13 +24,9 @@ _BY_PLAN: Final = {
 _BY_PROBE: Final = {"done": Resolution.DONE, "not_done": Resolution.CALL_AGAIN}
 
 
-REPEATABLE: Final = frozenset({Effect.PURE, Effect.IDEMPOTENT})
-"""What may be cut off and called again: repeating it is harmless."""
-
-
 def resolve_unclear(effect: Effect, probe: Probe | None, on_uncertain: OnUncertain) -> Resolution:
     """Repeating is harmless; or a look decides; or the plan does, which asks unless it says otherwise."""
-    if effect in REPEATABLE:
+    if effect.repeatable:
         return Resolution.CALL_AGAIN
     if effect is Effect.VERIFIABLE and probe is not None and probe.result in _BY_PROBE:
         return _BY_PROBE[probe.result]

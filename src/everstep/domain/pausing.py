@@ -4,7 +4,6 @@ from typing import Final
 
 from everstep.domain import events as e
 from everstep.domain.commands import Drafts, illegal
-from everstep.domain.effects import REPEATABLE
 from everstep.domain.errors import Validation
 from everstep.domain.ids import PauseId, StepPath
 from everstep.domain.pauses import Pause, PauseType, UserRequested
@@ -60,4 +59,4 @@ def _pausing(state: TaskState, pause: PauseId, mode: str) -> e.Draft:
 
 def repeatable(state: TaskState) -> tuple[StepPath, ...]:
     """Steps in flight whose call may be cut off and made again."""
-    return tuple(path for path in state.in_flight if state.open[path].effect in REPEATABLE)
+    return tuple(path for path in state.in_flight if state.open[path].effect.repeatable)

@@ -20,7 +20,6 @@ from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject, JsonValue
 
-_HARMLESS: Final = frozenset({Effect.PURE, Effect.IDEMPOTENT})
 _WITH_THE_TASK: Final = frozenset({SkipReason.TASK_FAILED, SkipReason.TASK_CANCELLED})
 RETRIABLE: Final = frozenset({TaskStatus.FAILED, TaskStatus.COMPLETED})
 
@@ -137,7 +136,7 @@ def _repeats(state: TaskState, path: StepPath, known: Known, partly: Collection[
         steps = [step for step in steps if step.status is not StepStatus.COMPLETED]
     effects = [effect for step in steps if (effect := _made(step, known)) is not None]
     worst = max(effects, key=lambda effect: effect.care, default=Effect.PURE)
-    if worst not in _HARMLESS:
+    if not worst.repeatable:
         yield Repeat(step=path, tool=spec.tool, effect=worst)
 
 

@@ -54,6 +54,18 @@ class Reader:
         return self._db.execute(query, values).fetchone() is not None
 
 
+def log_of(folder: Path) -> EffectLog:
+    """The world of a trial; the store is looked into at the first call, when there is one."""
+    readers: list[Reader] = []
+
+    def intent_seen(task: str, step: str, attempt: int) -> bool:
+        if not readers:
+            readers.append(Reader(folder / "store.db"))
+        return readers[0].intent_seen(task, step, attempt)
+
+    return EffectLog(folder / "effects.jsonl", intent_seen)
+
+
 class Client:
     """Asks, and writes down what it asked for and what it was told."""
 
@@ -73,14 +85,7 @@ async def carry(folder: Path, disturb: Disturb) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, tell_stacks)
     workload = Workload.read(folder)
     store = folder / "store.db"
-    readers: list[Reader] = []
-
-    def intent_seen(task: str, step: str, attempt: int) -> bool:
-        if not readers:
-            readers.append(Reader(store))
-        return readers[0].intent_seen(task, step, attempt)
-
-    log = EffectLog(folder / "effects.jsonl", intent_seen)
+    log = log_of(folder)
     client = Client(folder)
     async with Engine(store, tools=trial_tools(log, workload), config=SETTINGS) as engine:
         client.say("invoke", "start", key=KEY)

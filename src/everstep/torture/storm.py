@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from everstep import Engine, Pause, Task
 from everstep.errors import EverstepError
-from everstep.torture.child import SETTINGS, Client, Reader
+from everstep.torture.child import SETTINGS, Client, log_of
 from everstep.torture.workload import Workload
 from everstep.torture.world import EffectLog, trial_tools
 
@@ -139,14 +139,7 @@ class Storm:
 async def carry(folder: Path) -> None:
     """One life."""
     store = folder / "store.db"
-    readers: list[Reader] = []
-
-    def intent_seen(task: str, step: str, attempt: int) -> bool:
-        if not readers:
-            readers.append(Reader(store))
-        return readers[0].intent_seen(task, step, attempt)
-
-    log = EffectLog(folder / "effects.jsonl", intent_seen)
+    log = log_of(folder)
     tools = trial_tools(log, Workload(call_s=CALL_S))
     async with Engine(store, tools=tools, config=SETTINGS) as engine:
         await Storm(folder, engine, log).blow()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from everstep import Engine, Misconfigured, Pause, Task, tool
 from everstep.errors import Conflict
-from everstep.torture.child import SETTINGS, Client, Reader
+from everstep.torture.child import SETTINGS, Client, log_of
 from everstep.torture.workload import Workload
 from everstep.torture.world import EffectLog, trial_tools
 
@@ -101,12 +101,6 @@ class Story:
 async def carry(folder: Path) -> None:
     """One life."""
     store = folder / "store.db"
-    readers: list[Reader] = []
-
-    def intent_seen(task: str, step: str, attempt: int) -> bool:
-        if not readers:
-            readers.append(Reader(store))
-        return readers[0].intent_seen(task, step, attempt)
 
     @tool("story.flaky", effect="pure")
     async def flaky() -> dict[str, str]:
@@ -114,7 +108,7 @@ async def carry(folder: Path) -> None:
             raise Misconfigured("not yet")
         return {}
 
-    log = EffectLog(folder / "effects.jsonl", intent_seen)
+    log = log_of(folder)
     async with Engine(store, tools=[*trial_tools(log, Workload(call_s=CALL_S)), flaky], config=SETTINGS) as engine:
         await Story(folder, engine, log).tell()
         said = [{"id": task.id, "status": task.status, "outputs": task.outputs} for task in await engine.list(limit=50)]
