@@ -63,5 +63,5 @@ def test_chaos_holds_the_world_against_the_journal(here: Project) -> None:
     (post,) = [one for one in result["ledger"]["effects"] if one["effect"] == "post"]
     assert (post["expected"], post["made"], post["recorded"]) == (1, 1, 1)
     kept = Project(here.path / ".everstep-demo")
-    assert len((kept.path / "board.txt").read_text().splitlines()) == 1
+    assert len((kept.path / "board.jsonl").read_text().splitlines()) == 1
     assert "Tell everybody" in kept.run("show", "@last").out

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 FOLDER: Final = ".everstep-demo"
 PLAN: Final = "brief.plan.yaml"
+WORLD: Final = "world.jsonl"
+BOARD: Final = "board.jsonl"
 TOOLS: Final = "everstep.demos.research.tools"
 SETTINGS: Final = f"""\
 # Modules with the tools of this project.
@@ -27,6 +29,8 @@ class DemoFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.said = path / "said.txt"
+        """What a command that nobody watches has to say, in case it fails."""
 
     def prepare(self) -> bool:
         """Make it, unless an earlier demo was cut short here; whether one was."""
@@ -37,7 +41,8 @@ class DemoFolder:
             with as_file(files("everstep.demos.research")) as research:
                 shutil.copyfile(research / PLAN, self.path / PLAN)
             (self.path / "everstep.toml").write_text(SETTINGS, encoding="utf-8")
-            (self.path / "world.jsonl").unlink(missing_ok=True)
+            for name in (WORLD, BOARD):
+                (self.path / name).unlink(missing_ok=True)
             (self.path / UNDER_WAY).touch()
         return cut_short
 
@@ -49,11 +54,11 @@ class DemoFolder:
 
     def world(self) -> Iterator[dict[str, Any]]:
         """What happened in the world, line by line; a line that is still being written does not count."""
-        path = self.path / "world.jsonl"
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-                if line.endswith("\n"):
-                    yield json.loads(line)
+        for path in (self.path / WORLD, self.path / BOARD):
+            if path.exists():
+                for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+                    if line.endswith("\n"):
+                        yield json.loads(line)
 
     def made(self, task: str) -> Counter[str]:
         """How often each step of a task reached the world."""

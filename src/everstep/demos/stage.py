@@ -37,8 +37,8 @@ _DEATH_SIGNAL: Final = 1
 class StageError(Exception):
     """The child ended as no step of the scenario foresees."""
 
-    def __init__(self, code: int) -> None:
-        super().__init__(f"the command ended with exit code {code}")
+    def __init__(self, code: int, said: str = "") -> None:
+        super().__init__(f"the command ended with exit code {code}{': ' if said else ''}{said}")
         self.code = code
 
 
@@ -102,20 +102,21 @@ class Stage:
                 if code == EXIT_NEEDS_SOMEONE:
                     self._answer_from_the_world()
                 elif code != -signal.SIGKILL:
-                    raise StageError(code)
+                    raise StageError(code, self._folder.said.read_text(encoding="utf-8").strip())
         raise StageError(1)
 
     # The child
 
     def _start(self, *words: str, hidden: bool = False) -> subprocess.Popen[bytes]:
-        silent = subprocess.DEVNULL if hidden or self._quiet else None
-        return subprocess.Popen(  # noqa: S603 -- our own command
-            [sys.executable, "-m", "everstep", *words],
-            cwd=self._folder.path,
-            preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- one thread here
-            stdout=silent,
-            stderr=silent,
-        )
+        with self._folder.said.open("wb") as said:
+            silent = said if hidden or self._quiet else None
+            return subprocess.Popen(  # noqa: S603 -- our own command
+                [sys.executable, "-m", "everstep", *words],
+                cwd=self._folder.path,
+                preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- one thread here
+                stdout=subprocess.DEVNULL if silent else None,
+                stderr=silent,
+            )
 
     def _ask(self, *words: str) -> str:
         done = subprocess.run(  # noqa: S603 -- our own command
@@ -126,7 +127,7 @@ class Stage:
             text=True,
         )
         if done.returncode not in (0, EXIT_NEEDS_SOMEONE):
-            raise StageError(done.returncode)
+            raise StageError(done.returncode, done.stderr.strip())
         return done.stdout
 
     def _wait_until(self, child: subprocess.Popen[bytes], step: str) -> bool:

@@ -1,7 +1,7 @@
 """The tools of this scenario: a library that is slow, and a notice board that remembers.
 
-Every call leaves a line in `world.jsonl`, written and flushed where the effect arrives, not where it is recorded: so
-what was made in the world can be held against what the journal says.
+Every call leaves a line in `world.jsonl`, and a notice one on the board, written and flushed where the effect arrives,
+not where it is recorded: so what was made in the world can be held against what the journal says.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from everstep import Ctx, tool
+from everstep.demos.folder import BOARD, WORLD
 
-WORLD: Final = "world.jsonl"
 LIBRARY: Final = Path(__file__).parent / "library"
 _WORD: Final = re.compile(r"[a-z]{3,}")
 
@@ -77,13 +77,12 @@ async def read(name: str, pace: float = 1.0, *, ctx: Ctx) -> Document:
 async def post(text: str, pace: float = 1.0, *, ctx: Ctx) -> Notice:
     """Put one line on the notice board. It cannot be taken back, and nobody wants to read it twice."""
     await think(0.3 * pace, ctx)
-    board = ctx.workdir / "board.txt"
+    board = ctx.workdir / BOARD
     number = len(board.read_text(encoding="utf-8").splitlines()) + 1 if board.exists() else 1
-    line = f"{number}. {text}"
-    append(board, line)
-    happened("post", ctx, {"number": number, "line": line})
+    notice: Notice = {"number": number, "line": f"{number}. {text}"}
+    happened("post", ctx, notice, where=BOARD)
     await think(0.4 * pace, ctx)
-    return {"number": number, "line": line}
+    return notice
 
 
 async def think(length_s: float, ctx: Ctx) -> None:
@@ -98,17 +97,12 @@ def title_of(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0]
 
 
-def happened(effect: str, ctx: Ctx, output: object = None) -> None:
-    """Tell the world."""
+def happened(effect: str, ctx: Ctx, output: object = None, *, where: str = WORLD) -> None:
+    """Tell the world: one line, whole or not at all, and on the disk. The line is the effect: no kill falls between."""
     line = {"effect": effect, "step": ctx.step_id, "task": ctx.task_id, "key": ctx.idempotency_key, "output": output}
-    append(ctx.workdir / WORLD, json.dumps(line))
-
-
-def append(path: Path, line: str) -> None:
-    """One line, whole or not at all, and on the disk."""
-    file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
+    file = os.open(ctx.workdir / where, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
     try:
-        os.write(file, f"{line}\n".encode())
+        os.write(file, f"{json.dumps(line)}\n".encode())
         os.fsync(file)
     finally:
         os.close(file)

@@ -86,13 +86,13 @@ async def start(opening: Opening, connection: Connection, wanted: Wanted, checke
 
 
 async def lift(connection: Connection, task: Json) -> Json:
-    """Go on with it: a person's pause is lifted, any other stays and is shown."""
+    """Go on with it: a person's pause is lifted, any other stays and is shown; one that is ending meanwhile may."""
     if task["status"] in ("completed", "failed", "cancelled"):
         return task
     try:
         lifted = await ask(connection, "POST", path_of("tasks", task["id"], "resume"), {})
     except EverstepError as error:
-        if error.code != "answer_needed":
+        if error.code not in ("answer_needed", "illegal_state"):
             raise
         return task
     return as_found(task, lifted)
