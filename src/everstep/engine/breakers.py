@@ -40,7 +40,8 @@ class Breakers:
         self.policy: Final = policy
         self.troubled: dict[BreakerKey, Breaker] = {}
         """All that may hold a call back, or have failures that still count."""
-        self.wake: Callable[[TaskId], None] = lambda _task: None
+        self.wake: Callable[[TaskId], bool] = lambda _task: False
+        """Have a task looked at again; whether it was here and only waiting."""
         self.renewals: Final = Renewals()
         """Of credentials: whoever shares a breaker shares one."""
         self._fine: dict[BreakerKey, deque[Instant]] = {}
@@ -149,10 +150,11 @@ class Breakers:
         self._waiting.get(key, {}).pop(task, None)
 
     def _wake(self, key: BreakerKey, *, everyone: bool) -> None:
-        """All, or the one who has waited longest: a single probe needs a single caller."""
+        """All, or the one who has waited longest: a single probe needs a single caller. Some have left by now."""
         waiting = self._waiting.get(key, {})
-        for task in [*waiting][: None if everyone else 1]:
+        for task in [*waiting]:
             del waiting[task]
-            self.wake(task)
+            if self.wake(task) and not everyone:
+                break
         if not waiting:
             self._waiting.pop(key, None)

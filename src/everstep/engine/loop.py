@@ -110,6 +110,13 @@ class Loop:
         self._more = True
         self._wake.set()
 
+    def rouse(self, task: TaskId) -> bool:
+        """What a task waited for may have come; whether it was here and waited for nothing but such things."""
+        waits = task in self._dormant
+        if waits or task in self._walks or task in self._adopting:
+            self.nudge(task)
+        return waits
+
     def tell_parent(self, state: TaskState) -> None:
         """A task has ended that another one waits for."""
         if state.parent is not None and state.terminal and state.parent.link == "child_of":

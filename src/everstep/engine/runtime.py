@@ -37,7 +37,7 @@ class Runtime:
         self.kit = kit
         self.loop = Loop(kit, only)
         self.timers = Timers(kit, lambda: self.loop.own, self.loop.nudge)
-        kit.breakers.wake = self.loop.nudge
+        kit.breakers.wake = self.loop.rouse
         self.troubles = TroubleDesk(kit)
         self.gate = Gate(ready=False, reason="not started")
         self._worker = worker

@@ -96,6 +96,21 @@ async def test_five_failures_open_it_and_the_sixth_call_is_not_made(service: Ser
         assert await engine.store.check() == []
 
 
+async def test_who_has_left_does_not_take_the_place_of_the_next_probe(service: Service) -> None:
+    """Asking for a task by its key is no new waiter, and a cancelled one waits no longer."""
+    async with TestEngine(service.tools()) as engine:
+        await trip(engine)
+        first = await start(engine)
+        gone = await start(engine)
+        kept = await engine.start(plan_of(), {"host": "a"}, key="k")
+        await engine.start(plan_of(), {"host": "a"}, key="k")
+        await engine.clock.advance("1s")
+        await gone.cancel()
+        service.up = True
+        await engine.clock.advance("32s")
+        assert [(await asyncio.wait_for(task.result(), 5)).status for task in (first, kept)] == ["completed"] * 2
+
+
 @pytest.mark.req("8.3")
 async def test_after_the_cool_down_one_probe_although_three_wait(service: Service) -> None:
     async with TestEngine(service.tools()) as engine:
