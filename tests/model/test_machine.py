@@ -18,6 +18,7 @@ from everstep.testing.engine import TestEngine
 from tests.model.model import STEPS, TERMINAL, Model, Step
 from tests.model.verdict import verdict
 from tests.model.world import RAISES, World
+from tests.unit.explained import check_explanation
 
 T = TypeVar("T")
 EXAMPLES: Final = 300
@@ -147,6 +148,7 @@ class Machine(RuleBasedStateMachine):
         self.sound = False
         task, model = self.loop.run_until_complete(self.task.refresh()), self.model
         assert task.status == model.status
+        check_explanation(task._state)
         assert {name: task.steps[StepPath(name)].status.value for name in STEPS} == {
             n: s.shown for n, s in model.steps.items()
         }

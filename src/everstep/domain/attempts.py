@@ -49,7 +49,6 @@ class History:
 
     attempts: dict[StepPath, list[Attempt]] = field(default_factory=dict)
     summaries: dict[StepPath, str | None] = field(default_factory=dict)
-    opened: dict[PauseId, Instant] = field(default_factory=dict)
     answers: dict[PauseId, e.Recorded] = field(default_factory=dict)
     """The event that closed a pause: an answer, or its expiry."""
     grants: dict[PauseId, str] = field(default_factory=dict)
@@ -120,7 +119,6 @@ def _completed(history: History, event: e.Recorded, body: e.StepCompleted) -> No
 
 def _opened(history: History, event: e.Recorded, body: e.PauseOpened) -> None:
     pause = body.pause
-    history.opened[pause.id] = event.at
     if pause.call is None or event.step is None:
         return
     before = history.asked.get(event.step)

@@ -5,11 +5,12 @@ it is the same question: what can happen next?
 """
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Final
 
 from everstep.domain.decide import spec_of
-from everstep.domain.ids import Instant, PauseId, StepPath
-from everstep.domain.pauses import OF_THE_TASK, Pause, PauseType, UserRequested
+from everstep.domain.ids import Instant, StepPath
+from everstep.domain.pauses import OF_THE_TASK, LimitReached, Pause, PauseType, UserRequested
 from everstep.domain.plan import StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import TASK_MOVES, TERMINAL, Phase, StepStatus, TaskStatus
@@ -17,9 +18,9 @@ from everstep.domain.task import DurableWait, StepState, TaskRow, TaskState
 
 TEXT_CHARS_MAX: Final = 200
 NEXT_SHOWN: Final = 2
-
-Opened = Mapping[PauseId, Instant]
-"""When each open pause was opened."""
+DAY_MS: Final = 86_400_000
+EPOCH_DAY: Final = 719_163
+"""The first of January 1970, as `date` counts days."""
 
 
 @record
@@ -52,9 +53,9 @@ class Explanation:
     text: str
 
 
-def explain(state: TaskState, opened: Opened | None = None) -> Explanation:
+def explain(state: TaskState) -> Explanation:
     """One task, explained."""
-    stands = _STANDINGS[state.status](state, opened or {})
+    stands = _STANDINGS[state.status](state)
     oldest = next(iter(state.pauses.values()), None) if state.status is TaskStatus.PAUSED else None
     return _explained(state.status, stands, _next(state), oldest)
 
@@ -80,12 +81,13 @@ def _explained(status: TaskStatus, stands: Standing, then: str, oldest: Pause | 
     )
 
 
-def explain_step(state: TaskState, step: StepState, opened: Opened | None = None) -> Standing:
+def explain_step(state: TaskState, step: StepState) -> Standing:
     """One step that is under way, explained."""
     pause = state.pauses.get(step.pause) if step.pause is not None else None
     if pause is not None:
-        return _asks(pause, (opened or {}).get(pause.id, state.updated_at))
+        return _asks(pause, state.opened[pause.id])
     since = step.started_at or state.updated_at
+    waits_since = step.waits_since or since
     words = f"step {step.path}"
     match step.phase:
         case Phase.EXECUTING if step.attempt is not None:
@@ -93,14 +95,14 @@ def explain_step(state: TaskState, step: StepState, opened: Opened | None = None
         case Phase.RETRY_WAIT:
             code = step.error.failure.code if step.error else ""
             on = WaitingOn(kind="retry", detail=code, until=step.retry_at)
-            return Standing(doing=f"{words} waits to be tried again", since=since, waiting_on=on)
+            return Standing(doing=f"{words} waits to be tried again", since=waits_since, waiting_on=on)
         case Phase.WAITING_SLOT if step.wait is not None:
             wait = step.wait
             on = WaitingOn(kind=wait.kind, detail=wait.detail, until=wait.until, ref=step.child or wait.ref)
-            return Standing(doing=f"{words} waits {_where(wait)}", since=since, waiting_on=on)
+            return Standing(doing=f"{words} waits{_for_what(wait)}", since=waits_since, waiting_on=on)
         case Phase.WAITING_SLOT:
             on = WaitingOn(kind="slot", detail=_tool(spec_of(state, step.path)))
-            return Standing(doing=f"{words} waits for a place", since=since, waiting_on=on)
+            return Standing(doing=f"{words} waits for a place", since=waits_since, waiting_on=on)
         case Phase.AWAITING_APPROVAL:
             on = WaitingOn(kind="person", detail="approvalRequired")
             return Standing(doing=f"{words} waits for approval", since=since, waiting_on=on)
@@ -132,49 +134,51 @@ def legal_commands(state: TaskState) -> tuple[str, ...]:
 # --- by status ---
 
 
-def _queued(state: TaskState, _opened: Opened) -> Standing:
+def _queued(state: TaskState) -> Standing:
     return Standing(doing="waits for a worker", since=state.updated_at, waiting_on=_QUEUED)
 
 
-def _stalled(state: TaskState, _opened: Opened) -> Standing:
+def _stalled(state: TaskState) -> Standing:
     return Standing(doing="waits for an engine that carries it on", since=state.updated_at, waiting_on=_STALLED)
 
 
-def _running(state: TaskState, opened: Opened) -> Standing:
+def _running(state: TaskState) -> Standing:
     at_work = _under_way(state)
     if not at_work:
         return Standing(doing="the next step is being chosen", since=state.claimed_at or state.updated_at)
     first, *others = at_work
-    stands = explain_step(state, first, opened)
+    stands = explain_step(state, first)
     more = sum(_rank(step) == _rank(first) for step in others)
     doing = f"{stands.doing}, and {more} more" if more else stands.doing
     return Standing(doing=doing, since=stands.since, waiting_on=stands.waiting_on)
 
 
-def _pausing(state: TaskState, _opened: Opened) -> Standing:
+def _pausing(state: TaskState) -> Standing:
     waits_for = ", ".join(state.in_flight) or "the next safe point"
     since = min((state.open[path].started_at for path in state.in_flight), default=state.updated_at)
     return Standing(doing=f"lets {waits_for} end, then pauses", since=since)
 
 
-def _paused(state: TaskState, opened: Opened) -> Standing:
+def _paused(state: TaskState) -> Standing:
     oldest = next(iter(state.pauses.values()), None)
     if oldest is None:
         return Standing(doing="is about to go on", since=state.updated_at)
-    return _asks(oldest, opened.get(oldest.id, state.updated_at))
+    return _asks(oldest, state.opened[oldest.id])
 
 
-def _cancelling(state: TaskState, opened: Opened) -> Standing:
+def _cancelling(state: TaskState) -> Standing:
     since = state.cancelled_at or state.updated_at
     if state.worker is None:
         on = WaitingOn(kind="worker", detail="somebody has to tidy up")
         return Standing(doing="waits for a worker to be cancelled", since=since, waiting_on=on)
-    at_work = _under_way(state)
-    doing = explain_step(state, at_work[0], opened).doing if at_work else "nothing is in flight"
-    return Standing(doing=f"is being cancelled: {doing}", since=since)
+    at_work = [step for step in _under_way(state) if step.status is StepStatus.RUNNING]
+    if not at_work:
+        return Standing(doing="is being cancelled: nothing is in flight", since=since)
+    stands = explain_step(state, at_work[0])
+    return Standing(doing=f"is being cancelled: {stands.doing}", since=since, waiting_on=stands.waiting_on)
 
 
-def _ended(state: TaskState, _opened: Opened) -> Standing:
+def _ended(state: TaskState) -> Standing:
     since = state.ended_at or state.updated_at
     if state.error is not None:
         return Standing(doing=f"failed: {state.error.failure.message}", since=since)
@@ -183,7 +187,7 @@ def _ended(state: TaskState, _opened: Opened) -> Standing:
     return Standing(doing=f"{state.status.value}{issues}", since=since)
 
 
-_STANDINGS: Final[Mapping[TaskStatus, Callable[[TaskState, Opened], Standing]]] = {
+_STANDINGS: Final[Mapping[TaskStatus, Callable[[TaskState], Standing]]] = {
     TaskStatus.QUEUED: _queued,
     TaskStatus.RUNNING: _running,
     TaskStatus.PAUSING: _pausing,
@@ -238,10 +242,15 @@ _WAITS_FOR: Final[Mapping[PauseType, str]] = {
 
 
 def _asks(pause: Pause, since: Instant) -> Standing:
-    on = WaitingOn(kind="person", detail=pause.type.value, ref=pause.id)
-    if isinstance(pause.reason, UserRequested):
-        return Standing(doing=f"paused by {pause.reason.by}", since=since, waiting_on=on)
-    return Standing(doing=f"step {pause.step} waits for {_WAITS_FOR[pause.type]}", since=since, waiting_on=on)
+    on = WaitingOn(kind="person", detail=pause.type.value, until=pause.expires_at, ref=pause.id)
+    match pause.reason:
+        case UserRequested(by=by):
+            doing = f"paused by {by}"
+        case LimitReached(limit=limit, used=used, max=most):
+            doing = f"has used up its {limit}: {used:g} of {most:g}"
+        case _:
+            doing = f"step {pause.step} waits for {_WAITS_FOR[pause.type]}"
+    return Standing(doing=doing, since=since, waiting_on=on)
 
 
 # --- what is under way, and what comes next ---
@@ -272,10 +281,11 @@ def _next(state: TaskState) -> str:
 
 
 def _comes(state: TaskState, spec: StepSpec) -> bool:
-    """Whether its call is still to come; one in flight is what is being done, unless its worker is gone."""
+    """Whether its call is still to come; one that was made is what is being done, unless its worker is gone."""
     step = state.steps[StepPath(spec.id)]
     under_way = step.in_flight or bool(step.items_open)
-    return not step.ended and step.wait is None and (not under_way or state.status is TaskStatus.STALLED)
+    called = step.wait is not None and step.attempt is not None
+    return not step.ended and not called and (not under_way or state.status is TaskStatus.STALLED)
 
 
 def _tool(spec: StepSpec) -> str:
@@ -293,7 +303,7 @@ def _text(status: TaskStatus, stands: Standing, oldest: Pause | None) -> str:
     else:
         text = f"{stands.doing} since {clock(stands.since)}"
     until = stands.waiting_on.until if stands.waiting_on else None
-    return one_line(text if until is None else f"{text}, until {clock(until)}")
+    return one_line(text if until is None else f"{text}, until {_moment(until, stands.since)}")
 
 
 def one_line(text: str) -> str:
@@ -308,13 +318,22 @@ def clock(at: Instant) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-_STANDS: Final = {
-    "breaker": "for the breaker of",
-    "child": "for task",
-    "slot": "for a slot of",
-    "rate": "for its turn at",
+def _moment(at: Instant, since: Instant) -> str:
+    """A time of day; of another day than `since`, with its date."""
+    days = at // DAY_MS
+    return clock(at) if days == since // DAY_MS else f"{date.fromordinal(EPOCH_DAY + days)} {clock(at)}"
+
+
+_WAIT_WORDS: Final = {
+    "time": "",
+    "event": " for event {}",
+    "child": " for task {}",
+    "slot": " for a slot of {}",
+    "rate": " for its turn at {}",
+    "breaker": " for the breaker of {}",
 }
+"""What a wait is for, by its kind."""
 
 
-def _where(wait: DurableWait) -> str:
-    return f"{_STANDS.get(wait.kind, 'in')} {wait.detail}"
+def _for_what(wait: DurableWait) -> str:
+    return _WAIT_WORDS.get(wait.kind, " for {}").format(wait.detail)

@@ -136,8 +136,9 @@ def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Ins
     step.items = body.items
 
 
-def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, _at: Instant) -> None:
+def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
+    step.waits_since = at
     step.phase = Phase.WAITING_SLOT
     step.wait = DurableWait(kind=body.kind, detail=body.detail, until=body.until, output=body.output, ref=body.ref)
     step.retry_at = None
@@ -215,9 +216,10 @@ def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: I
     step.error = body.error
 
 
-def _retry_scheduled(state: TaskState, body: e.StepRetryScheduled, path: StepPath, _at: Instant) -> None:
+def _retry_scheduled(state: TaskState, body: e.StepRetryScheduled, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     step.phase = Phase.RETRY_WAIT
+    step.waits_since = at
     step.retry_at = body.error.retry_at
     if step.retry_at is not None:
         state.timers[path] = step.retry_at

@@ -38,8 +38,7 @@ class OpenAttempt:
     idempotency_key: str
     input: Sealed
     started_at: Instant
-    approval: PauseId | None = None
-    """The grant it used up."""
+    approval: PauseId | None = None  # the grant it used up
 
 
 @record
@@ -108,6 +107,7 @@ class StepState:
     decision: JsonObject | None = None
     """What was said when approval was asked for, for `steps.<id>.approval`."""
     last_effect: Effect | None = None
+    waits_since: Instant | None = None  # its latest wait, for a retry or for anything but an answer
     started_at: Instant | None = None
     ended_at: Instant | None = None
     child: TaskId | None = None

@@ -112,7 +112,6 @@ def step_json(state: TaskState, path: StepPath, history: History | None = None, 
     """One step, or one item of it; `payloads`: with its values and attempts, as when somebody looks at it alone."""
     step, spec = state.steps[path], spec_of(state, path)
     last = history.last(path) if history is not None else None
-    opened = history.opened if history is not None else None
     attempts = history.attempts.get(path, []) if history is not None and payloads else []
     source = last or step.attempt
     counts = item_counts(state, step)
@@ -134,7 +133,7 @@ def step_json(state: TaskState, path: StepPath, history: History | None = None, 
             "max": _retries_max(state, step),
             "next_at": maybe_text(step.retry_at),
         },
-        "waiting_on": waiting_json(explain_step(state, step, opened).waiting_on),
+        "waiting_on": waiting_json(explain_step(state, step).waiting_on),
         "input": payload_json(source.input) if source and payloads else None,
         "bound_from": bound_from(spec),
         "output": payload_json(step.output) if payloads else None,

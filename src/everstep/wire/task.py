@@ -65,7 +65,7 @@ class Summary(Protocol):
 def task_json(state: TaskState, history: History | None = None) -> JsonObject:
     """A whole task. Without a history, what only the journal tells is null or approximate."""
     known = history or History()
-    pauses = [pause_json(pause, state.id, _opened_at(state, pause, known)) for pause in state.pauses.values()]
+    pauses = [pause_json(pause, state.id, state.opened[pause.id]) for pause in state.pauses.values()]
     progress = progress_of(state)
     return {
         "id": state.id,
@@ -92,7 +92,7 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
             "current": list(progress.current),
         },
         "estimate": None,
-        "explain": explain_json(explain(state, known.opened)),
+        "explain": explain_json(explain(state)),
         "pause": pauses[0] if pauses else None,
         "pauses": [pause["id"] for pause in pauses],
         "actions": list(legal_commands(state)),
@@ -187,7 +187,3 @@ def actor_json(actor: Actor) -> JsonObject:
 def _value(sealed: Sealed | None) -> JsonValue:
     """A value as it is, or where it is kept."""
     return sealed.value if sealed is not None and sealed.present else payload_json(sealed)
-
-
-def _opened_at(state: TaskState, pause: Pause, history: History) -> Instant:
-    return history.opened.get(pause.id, state.updated_at)

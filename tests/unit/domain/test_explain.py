@@ -1,6 +1,7 @@
 """`explain`: what, since when, waiting for what, what next. In every status and phase, never without an answer."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -198,20 +199,80 @@ def test_a_wait_that_is_no_call_says_until_when() -> None:
     history.state.steps[A].wait = DurableWait(kind="time", detail="wait", until=LATER, output=None)
     said = explain(history.state)
     assert said.waiting_on == WaitingOn(kind="time", detail="wait", until=LATER)
-    assert said.text == "step a waits in wait since 00:16, until 01:16"
+    assert said.text == "step a waits since 00:16, until 01:16"
     assert said.next == "complete"
+
+
+KINDS = {
+    "time": "step a waits",
+    "event": "step a waits for event paid",
+    "child": "step a waits for task paid",
+    "slot": "step a waits for a slot of paid",
+    "rate": "step a waits for its turn at paid",
+    "breaker": "step a waits for the breaker of paid",
+}
+
+
+@pytest.mark.req("N.1")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_wait_says_for_what_since_when_and_what_comes_then(kind: str) -> None:
+    history = History(plan(step("a"))).claimed().say(e.StepStarted(title="A"), "a", after_ms=60_000)
+    if kind in ("time", "event", "child"):
+        history.called("a")
+    history.say(e.StepWaiting(kind=kind, detail="paid", until=LATER, ref="b_1"), "a", after_ms=60_000)
+    said = explain(history.state)
+    assert (said.doing, said.waiting_on) == (
+        KINDS[kind],
+        WaitingOn(kind=kind, detail="paid", until=LATER, ref=REF[kind]),
+    )
+    assert said.since == history.at, "since it waits, not since it began"
+    assert said.next == ("complete" if kind in ("time", "event", "child") else "some.tool, then complete")
+
+
+REF = {**dict.fromkeys(KINDS, "b_1"), "child": "paid"}
+"""What it waits for: a breaker's id, a task's."""
+
+
+@pytest.mark.req("N.1")
+def test_a_retry_waits_since_its_last_failure_and_names_another_day() -> None:
+    history = running(step("a"))
+    ended = e.AttemptFailed(attempt=1, error=ERROR, effect_state=EffectState.NONE, called=True, duration_s=0.1)
+    history.say(ended, "a", after_ms=60_000)
+    tomorrow = replace(ERROR, retry_at=Instant(START + 86_400_000))
+    history.say(e.StepRetryScheduled(attempt=1, error=tomorrow, new_key=True), "a")
+    said = explain(history.state)
+    assert said.since == history.at
+    assert said.text == "step a waits to be tried again since 00:17, until 1970-01-02 00:16"
+
+
+@pytest.mark.req("N.1")
+def test_a_used_up_limit_and_a_pause_that_runs_out_are_explained() -> None:
+    reached = p.LimitReached(limit="calls", used=3, max=3)
+    pause = p.Pause(id=PauseId("p_1"), step=None, reason=reached, title="Limit", why="why", expires_at=LATER)
+    history = History(plan(step("a"))).say(e.PauseOpened(pause=pause))
+    said = explain(history.say(e.TaskPaused(pause=pause.id, reason_type=pause.type)).state)
+    assert said.waiting_on == WaitingOn(kind="person", detail="limitReached", until=LATER, ref="p_1")
+    assert said.text == "has used up its calls: 3 of 3 since 00:16, until 01:16"
+
+
+@pytest.mark.req("N.1")
+def test_a_task_that_is_cancelled_says_what_its_last_steps_wait_for() -> None:
+    history = History(plan(step("a"), finally_steps=(step("tidy"),))).claimed().say(e.TaskCancelling())
+    history.say(e.StepStarted(title="T"), "tidy").say(e.StepWaiting(kind="slot", detail="mail", until=None), "tidy")
+    said = explain(history.state)
+    assert said.doing == "is being cancelled: step tidy waits for a slot of mail"
+    assert said.waiting_on == WaitingOn(kind="slot", detail="mail")
 
 
 @pytest.mark.req("N.1")
 @pytest.mark.parametrize("reason", REASONS, ids=lambda reason: type(reason).__name__)
 def test_every_reason_to_ask_is_explained(reason: p.Reason) -> None:
     state = paused(reason).state
-    opened_at = Instant(START + 60_000)
-    said = explain(state, {PauseId("p_1"): opened_at})
+    said = explain(state)
     assert said.waiting_on == WaitingOn(kind="person", detail=p.TYPE_OF[type(reason)].value, ref="p_1")
     assert said.doing.startswith("step a waits for ")
-    assert said.since == opened_at
-    assert explain_step(state, state.steps[A], {PauseId("p_1"): opened_at}).doing == said.doing
+    assert said.since == state.opened[PauseId("p_1")]
+    assert explain_step(state, state.steps[A]).doing == said.doing
 
 
 def test_items_speak_for_their_step() -> None:

@@ -6,13 +6,12 @@ from typing import TypeAlias
 from everstep.domain.attempts import History, history_of
 from everstep.domain.errors import EverstepError
 from everstep.domain.events import Who
-from everstep.domain.ids import Instant, PauseId, Seq, StepPath, TaskId
+from everstep.domain.ids import Seq, StepPath, TaskId
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.doors.api.request import Fields, Request, Response, reply
 from everstep.facade.desk import Desk
-from everstep.ports.store import PauseFilter
 from everstep.settings import Settings
 from everstep.wire.event import decode
 
@@ -59,15 +58,6 @@ async def find_task(back: Backing, asked: Asked) -> TaskState:
 async def journal(back: Backing, task: TaskId) -> History:
     """What the journal tells beyond the state; the first event is all in the state."""
     return history_of([decode(one.encoded) async for one in back.desk.events(task, Seq(1), follow=False)])
-
-
-async def opened(back: Backing, state: TaskState) -> History:
-    """Only when each open pause was opened: enough for a task without details."""
-    if not state.pauses:
-        return History()
-    kept = await back.desk.inbox(PauseFilter(owner=state.owner, task=state.id))
-    times: dict[PauseId, Instant] = {one.pause.id: one.opened_at for one in kept}
-    return History(opened=times)
 
 
 def task_reply(state: TaskState, body: JsonObject, status: int = 200, **headers: str) -> Response:

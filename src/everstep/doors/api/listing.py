@@ -8,10 +8,12 @@ from everstep.domain.errors import Validation
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.quantities import parse_duration
-from everstep.domain.states import TaskStatus
+from everstep.domain.states import HELD, TaskStatus
+from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
+from everstep.doors.api.halting import with_halt
 from everstep.doors.api.request import Response, limit_in, reply
-from everstep.ports.store import KeptPause, PauseFilter, TaskFilter
+from everstep.ports.store import KeptPause, PauseFilter, TaskFilter, TaskSummary
 from everstep.wire.task import task_summary_json
 from everstep.wire.times import from_text
 
@@ -37,8 +39,12 @@ async def list_all(back: Backing, asked: Asked) -> Response:
     page = await back.desk.list(which)
     paused = any(item.row.status is TaskStatus.PAUSED for item in page.items)
     pauses = _oldest(await back.desk.inbox(PauseFilter(owner=asked.who.owner))) if paused else {}
-    items = [task_summary_json(item, pauses) for item in page.items]
+    items = [_row(back, item, pauses) for item in page.items]
     return reply({"items": [*items], "next_cursor": page.next_cursor})
+
+
+def _row(back: Backing, item: TaskSummary, pauses: Mapping[TaskId, tuple[Pause, Instant]]) -> JsonObject:
+    return with_halt(back, task_summary_json(item, pauses), calling=item.row.status in HELD)
 
 
 def _oldest(kept: Sequence[KeptPause]) -> Mapping[TaskId, tuple[Pause, Instant]]:

@@ -7,7 +7,7 @@ from everstep.domain.states import TERMINAL
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.domain.wishes import Fork, Patch, Retry, Undo
-from everstep.doors.api.context import Asked, Backing, find_task, opened, task_reply, unless_changed
+from everstep.doors.api.context import Asked, Backing, find_task, task_reply, unless_changed
 from everstep.doors.api.request import Fields, Response, reply
 from everstep.wire.again import again_json, revised_json, undo_json
 from everstep.wire.change import read_ops
@@ -105,4 +105,4 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
     """Through the local door it is carried on by this very engine."""
     if asked.request.local and state.status not in TERMINAL:
         back.desk.carry(state.id)
-    return task_reply(state, task_json(state, await opened(back, state)), status, **headers)
+    return task_reply(state, task_json(state), status, **headers)

@@ -12,7 +12,6 @@ from everstep.doors.api.context import (
     etag,
     find_task,
     journal,
-    opened,
     task_reply,
     unless_changed,
 )
@@ -54,8 +53,6 @@ async def create(back: Backing, asked: Asked) -> Response:
         deadline=asked.fields.time("deadline"),
     )
     state = await back.desk.submit(wish, asked.who)
-    if state.pauses:  # to tell since when, we must wait; meanwhile the engine goes on with the state it gave us
-        state = await back.desk.get(state.id, asked.who)
     if made_before:
         return await _told(back, asked, state, 200, idempotent_replay="true")
     return await _told(back, asked, state, 201, location=f"/v1/tasks/{state.id}")
@@ -71,7 +68,7 @@ async def get(back: Backing, asked: Asked) -> Response:
         return Response(status=304, headers={"etag": etag(state)}, body=b"")
     history = await journal(back, state.id)
     await _fetch(back, state)
-    body = with_halt(back, state, task_json(state, history))
+    body = with_halt(back, task_json(state, history), calling=bool(state.in_flight))
     body["queue"] = await _queue(back, state)
     if "attempts" in include:
         body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
@@ -85,7 +82,7 @@ async def pause(back: Backing, asked: Asked) -> Response:
     mode = asked.fields.text("mode") or "graceful"
     seen = await _seen(back, asked)
     state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"), mode)
-    body = await _body(back, state)
+    body = _body(back, state)
     under_way = state.pausing
     body["mode_used"] = mode if under_way is None else under_way.mode_used
     body["waits_for"] = [] if under_way is None else [*under_way.waits_for]
@@ -148,11 +145,11 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
     """A task that somebody wants carried on: through the local door, by this very engine."""
     if asked.request.local and state.status not in TERMINAL:
         back.desk.carry(state.id)
-    return task_reply(state, await _body(back, state), status, **headers)
+    return task_reply(state, _body(back, state), status, **headers)
 
 
-async def _body(back: Backing, state: TaskState) -> JsonObject:
-    return with_halt(back, state, task_json(state, await opened(back, state)))
+def _body(back: Backing, state: TaskState) -> JsonObject:
+    return with_halt(back, task_json(state), calling=bool(state.in_flight))
 
 
 async def _exists(back: Backing, asked: Asked, key: str) -> bool:

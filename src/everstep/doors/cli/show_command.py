@@ -84,7 +84,7 @@ def task_page(task: Json, session: Session) -> list[str]:
     made = f"made {clock(task.get('created_at'))} by {by.get('id')} through {by.get('via')}"
     lines = [
         f"{session.paint(view.title, 'bold', session.out)}   {task['id']}",
-        safe((task.get("explain") or {}).get("text") or view.status),
+        *_explained(task.get("explain") or {}, view.status),
         f"plan {plan.get('name')} ({str(plan.get('digest'))[:15]}…), {made}",
         "",
     ]
@@ -101,6 +101,12 @@ def task_page(task: Json, session: Session) -> list[str]:
     elif view.status in ("queued", "stalled"):
         lines += ["", f"Go on: everstep resume {short(view.id)}"]
     return lines
+
+
+def _explained(explain: Json, status: str) -> list[str]:
+    """What it is doing, and what comes next if anything does."""
+    then = explain.get("next")
+    return [safe(explain.get("text") or status), *([f"next: {safe(then)}"] if then not in (None, "nothing") else [])]
 
 
 def step_page(task: Json, step: Json) -> list[str]:
