@@ -20,3 +20,7 @@ class SystemEntropy:
         """`prefix_` and 26 characters: three bits, then 25 times five: 128 random bits."""
         drawn = os.urandom(26)
         return f"{prefix}_{_THREE_BITS[drawn[0]]}{drawn[1:].translate(_FIVE_BITS).decode()}"
+
+    def secret(self) -> bytes:
+        """Straight from the system."""
+        return os.urandom(32)

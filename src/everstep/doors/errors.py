@@ -38,6 +38,11 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
     # the request
     "bad_request": _row(400, USAGE, "The request cannot be understood"),
     "too_large": _row(413, USAGE, "The request is too large", Category.RESOURCE),
+    "unsupported_media_type": _row(415, USAGE, "The body is of another kind"),
+    "wrong_host": _row(421, USAGE, "This server is not asked under that name"),
+    "unauthenticated": _row(401, DENIED, "A token is needed", Category.PERMISSION),
+    "origin_refused": _row(403, DENIED, "This page may not ask", Category.PERMISSION),
+    "rate_limited": _row(429, FAILED, "There are too many requests", Category.TRANSIENT),
     "not_found": _row(404, MISSING, "There is no such thing"),
     "too_many_tasks": _row(429, FAILED, "There are too many unfinished tasks", Category.RESOURCE),
     "method_not_allowed": _row(405, MISSING, "This cannot be done here"),
@@ -75,10 +80,16 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
     "store_locked": _row(503, AWAY, "Another engine holds the store", Category.RESOURCE),
     "store_refused": _row(500, AWAY, "This cannot be used as a store"),
     "durability_not_met": _row(500, AWAY, "The store cannot keep its promises"),
+    "port_in_use": _row(500, AWAY, "Somebody listens at this address", Category.RESOURCE),
 }
 REMEDIES: Final[Mapping[str, str]] = {
     "bad_request": "correct the request; `details` says where",
     "too_large": "send less, or hand large values over as files",
+    "unsupported_media_type": "send JSON: Content-Type: application/json",
+    "wrong_host": "ask it as localhost, or add the name to `serve.allowed_hosts`",
+    "unauthenticated": "send Authorization: Bearer TOKEN; everstep token new NAME makes one",
+    "origin_refused": "open its own page, or add the other to `serve.allowed_origins`",
+    "rate_limited": "ask again after `Retry-After` seconds, or raise `serve.rate`",
     "not_found": "list what there is: everstep ls",
     "method_not_allowed": "use one of the methods in `details.allow`",
     "resync_required": "read the task again, then its events from there on",
@@ -112,10 +123,11 @@ REMEDIES: Final[Mapping[str, str]] = {
     "store_full": "free disk space; nothing is lost, and work goes on by itself",
     "store_locked": "use the engine that holds it, or end that process: everstep doctor",
     "store_refused": "name another store, or use the program that made it",
+    "port_in_use": "end the other process, or choose another port: everstep serve --port N",
     "durability_not_met": "put the store on a local disk, or set `durability` to process",
 }
 """What a person can do about each, where the error itself does not know better."""
-RETRY_AFTER_S: Final[Mapping[str, int]] = {"not_ready": 1, "overloaded": 1, "store_unavailable": 1}
+RETRY_AFTER_S: Final[Mapping[str, int]] = {"not_ready": 1, "overloaded": 1, "store_unavailable": 1, "rate_limited": 1}
 """When it is worth asking again."""
 
 

@@ -1,6 +1,6 @@
 """Engine: the Python door. Async; `everstep.blocking` is the same without `await`."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -71,8 +71,8 @@ class Engine:
         """How many interrupted tasks were found at the start."""
         return self.desk.gate.recovered
 
-    async def open(self) -> Self:
-        """Lock the store, migrate, scan for interrupted work, accept."""
+    async def open(self, meanwhile: Callable[[Desk], Awaitable[None]] | None = None) -> Self:
+        """Lock the store, migrate, scan for interrupted work, accept. `meanwhile`: before the scan, for other doors."""
         if self._opened is not None:
             raise EngineClosed("the engine is open already", what_to_do="open it once, close it once")
         parts = build(self._settings, self._tools, carries=self._carries)
@@ -81,6 +81,8 @@ class Engine:
         self._opened = Desk(parts.runtime, parts.workspace)
         try:
             parts.door = await open_local_door(self._opened, self._settings)
+            if meanwhile is not None:
+                await meanwhile(self._opened)
             await parts.runtime.recover()
         except BaseException:
             await self.close()

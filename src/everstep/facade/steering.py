@@ -9,12 +9,21 @@ from everstep.domain.task import TaskState
 from everstep.domain.words import Words, update_task
 from everstep.engine import control
 from everstep.engine import halt as halting
+from everstep.engine.runtime import Runtime
+from everstep.facade.access import AccessDesk
 from everstep.facade.rework import Rework
 from everstep.ports.traffic import Halt
 
 
 class Steering(Rework):
-    """Pause, resume, halt; title, labels, priority; and where a task stands in the queue."""
+    """Pause, resume, halt; title, labels, priority; where a task stands in the queue; and who may ask at all."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(runtime)
+        self.access = AccessDesk(runtime.kit)
+        """Tokens, and whose they are."""
+        self.url: str | None = None
+        """Where this engine is served, if it is."""
 
     async def pause(self, task: TaskId, who: Who, note: str | None, mode: str = GRACEFUL) -> TaskState:
         """Ask for a pause; `immediate` cuts off what may be called again."""

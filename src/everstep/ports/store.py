@@ -21,6 +21,7 @@ from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, Intent, Lease, NewTask, Proposal, StepCommit, Sweep, TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.ports.keyring import Keyring
 
 
 @hot_record
@@ -284,6 +285,10 @@ class Store(Protocol):
     @property
     def troubles(self) -> Troubles:
         """What went wrong over all tasks: breakers and errors."""
+
+    @property
+    def keyring(self) -> Keyring:
+        """Tokens, and what is made with them."""
 
     async def open(self, worker: Worker) -> None:
         """Lock or register, migrate, verify durability; raises StoreLocked, StoreRefused, Unavailable."""

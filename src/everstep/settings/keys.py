@@ -104,6 +104,14 @@ def _words_in(text: str) -> JsonValue:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+def _flag(value: JsonValue) -> Value:
+    return int(value) if isinstance(value, bool) else None
+
+
+def _flag_in(text: str) -> JsonValue:
+    return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+
+
 def _duration(value: JsonValue) -> Value:
     return parse_duration(value) if isinstance(value, str) else None
 
@@ -130,6 +138,7 @@ def _share_in(text: str) -> JsonValue:
 TEXT: Final = Kind(noun="text", read=_text)
 SOME_TEXT: Final = Kind(noun="text that is not empty", read=_some_text)
 OWNER: Final = Kind(noun="1 to 128 letters, digits, '.', '_', '@', '-'", read=_owner)
+FLAG: Final = Kind(noun="true or false", read=_flag, from_text=_flag_in, show=bool)
 WORDS: Final = Kind(noun="a list of texts", read=_words, from_text=_words_in)
 COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)
 AMOUNT: Final = Kind(noun="a number that is not negative", read=_amount, from_text=_amount_in)
@@ -160,8 +169,14 @@ def _key(name: str, kind: Kind, default: JsonValue, meaning: str, *, within: tup
     return Key(name=name, kind=kind, default=default, meaning=meaning, least=within[0], most=within[1])
 
 
+def _flag_key(name: str, meaning: str, *, default: bool) -> Key:
+    return Key(name=name, kind=FLAG, default=default, meaning=meaning, most=1)
+
+
 KEYS: Final = (
     _key("store", SOME_TEXT, ".everstep/everstep.db", "the SQLite file that keeps all tasks"),
+    _key("server", TEXT, "", "the server that commands speak to; empty: the store's own engine"),
+    _key("token_file", TEXT, "", "the file with the token; empty: beside the store"),
     _key("owner", OWNER, "local", "whose tasks these are"),
     _key("workspace", TEXT, "", "the folder tools work in; empty: the project folder"),
     _key("tools", WORDS, [], "modules and packages whose tools this project uses"),
@@ -179,6 +194,21 @@ KEYS: Final = (
         "info",
         "the least important line that is written to the log",
     ),
+    _key("serve.host", SOME_TEXT, "127.0.0.1", "where `everstep serve` listens"),
+    _key("serve.port", COUNT, 7717, "its port; 0: any that is free", within=(0, 65_535)),
+    _flag_key("serve.ui", "whether it serves the dashboard", default=True),
+    _flag_key("serve.mcp", "whether it serves MCP", default=True),
+    _key("serve.tls_cert", TEXT, "", "the certificate, with its chain, in PEM"),
+    _key("serve.tls_key", TEXT, "", "the key of the certificate"),
+    _flag_key(
+        "serve.behind_tls_proxy",
+        "whether a proxy in front of it speaks TLS; needed to listen beyond the loopback without a certificate",
+        default=False,
+    ),
+    _key("serve.allowed_hosts", WORDS, [], "names under which it may be asked, besides the loopback"),
+    _key("serve.allowed_origins", WORDS, [], "web pages that may ask it, besides its own"),
+    _key("serve.request_timeout", DURATION, "30s", "how long one request may take", within=(100, _HOUR)),
+    _key("serve.rate", RATE, "50/1s", "requests of one token"),
     _key("engine.tasks", COUNT, 64, "tasks at work in one process", within=(1, 10_000)),
     _key("engine.heartbeat", DURATION, "5s", "how often a worker gives a sign of life", within=(100, 60 * _SECOND)),
     _key(
@@ -211,6 +241,7 @@ KEYS: Final = (
         within=(1, 365 * _DAY),
     ),
     _key("engine.on_pause_timeout", _one_of("cancel", "resume"), "cancel", "what follows when it was paused too long"),
+    _key("limits.body", SIZE, "1MiB", "the body of one request", within=(_KIB, 64 * _KIB * _KIB)),
     _key("limits.items", COUNT, 10_000, "items of one `for_each`", within=(1, 100_000)),
     _key(
         "limits.live_tasks",

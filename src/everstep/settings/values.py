@@ -9,6 +9,7 @@ from typing import Final
 from everstep.domain.breaker import BreakerPolicy
 from everstep.domain.ids import Millis
 from everstep.domain.limits import TaskLimits
+from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.settings.keys import BY_NAME, KEYS, Value, checked, known, refused
@@ -34,9 +35,27 @@ class EngineSettings:
 
 
 @record
+class ServeSettings:
+    """How one engine is served."""
+
+    host: str
+    port: int
+    ui: bool
+    mcp: bool
+    tls_cert: Path | None
+    tls_key: Path | None
+    behind_tls_proxy: bool
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    request_timeout_ms: Millis
+    rate: Rate
+
+
+@record
 class LimitSettings:
     """Bounds."""
 
+    body_bytes: int
     items: int
     live_tasks: int | None
     inline_bytes: int
@@ -70,6 +89,8 @@ class Settings:
     base: Path
     store: str
     store_path: Path | None
+    server: str
+    token_path: Path
     owner: str
     workspace: Path
     tools: tuple[str, ...]
@@ -77,6 +98,7 @@ class Settings:
     artifacts: Path
     durability: str
     log_level: str
+    serve: ServeSettings
     engine: EngineSettings
     limits: LimitSettings
     llm_approvals: tuple[str, ...]
@@ -145,6 +167,8 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         base=base,
         store=merged.text("store"),
         store_path=store_path,
+        server=merged.text("server"),
+        token_path=merged.path("token_file") or beside(store_path, "token"),
         owner=owner,
         workspace=merged.path("workspace") or base,
         tools=merged.words("tools"),
@@ -152,8 +176,10 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         artifacts=merged.path("artifacts") or beside(store_path, "artifacts"),
         durability=merged.text("durability"),
         log_level=merged.text("log_level"),
+        serve=_serve(merged),
         engine=_engine(merged),
         limits=LimitSettings(
+            body_bytes=merged.number("limits.body"),
             items=merged.number("limits.items"),
             live_tasks=live_tasks if isinstance(live_tasks, int) else None,
             inline_bytes=merged.number("limits.inline"),
@@ -206,6 +232,28 @@ def _engine(merged: "_Merged") -> EngineSettings:
     return settings
 
 
+def _serve(merged: "_Merged") -> ServeSettings:
+    rate = parse_rate(merged.text("serve.rate"))
+    assert rate is not None
+    settings = ServeSettings(
+        host=merged.text("serve.host"),
+        port=merged.number("serve.port"),
+        ui=merged.flag("serve.ui"),
+        mcp=merged.flag("serve.mcp"),
+        tls_cert=merged.path("serve.tls_cert"),
+        tls_key=merged.path("serve.tls_key"),
+        behind_tls_proxy=merged.flag("serve.behind_tls_proxy"),
+        allowed_hosts=merged.words("serve.allowed_hosts"),
+        allowed_origins=merged.words("serve.allowed_origins"),
+        request_timeout_ms=Millis(merged.number("serve.request_timeout")),
+        rate=rate,
+    )
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        missing = "serve.tls_cert" if settings.tls_cert is None else "serve.tls_key"
+        raise merged.refuse(missing, "is missing: a certificate and its key go together")
+    return settings
+
+
 def _breaker(merged: "_Merged") -> BreakerPolicy:
     policy = BreakerPolicy(
         failures=merged.number("breaker.failures"),
@@ -255,6 +303,9 @@ class _Merged:
         value = self._said[name].value
         assert isinstance(value, int)
         return value
+
+    def flag(self, name: str) -> bool:
+        return bool(self.number(name))
 
     def amount(self, name: str) -> float:
         value = self._said[name].value

@@ -38,6 +38,10 @@ class SeededEntropy:
         """As the real one, drawn from the seed."""
         return f"{prefix}_{''.join(self._random.choices(ALPHABET, k=26))}"
 
+    def secret(self) -> bytes:
+        """As long as the real one, and no secret at all."""
+        return self._random.randbytes(32)
+
     def draw(self) -> float:
         """Uniform in [0, 1)."""
         return self._random.random()

@@ -8,7 +8,7 @@ from typing import Final
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
 from everstep.adapters.stores.kept import Kept, MemoryTroubles, fits, line_up, plan_payload
-from everstep.adapters.stores.memory_traffic import MemoryTraffic
+from everstep.adapters.stores.memory_traffic import MemoryKeyring, MemoryTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
@@ -34,6 +34,7 @@ class MemoryStore(MemoryTraffic):
         self._payloads: dict[i.Digest, bytes] = {}
         self._me: i.WorkerId | None = None
         self.troubles: Final = MemoryTroubles(self._tasks)
+        self.keyring: Final = MemoryKeyring()
 
     async def open(self, worker: port.Worker) -> None:
         """Whoever had it open before is dead or done."""

@@ -12,14 +12,14 @@ from everstep.ports.traffic import Halt
 from everstep.wire.times import to_text
 
 
-async def health(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
+async def health(back: Backing, asked: Asked) -> Response:
     """Always 200: the answer is in the body."""
-    return reply(await _health(back))
+    return reply(await _health(back, asked))
 
 
-async def ready(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
+async def ready(back: Backing, asked: Asked) -> Response:
     """The same, with a status that a probe understands."""
-    return reply(await _health(back), 200 if back.desk.gate.ready else 503)
+    return reply(await _health(back, asked), 200 if back.desk.gate.ready else 503)
 
 
 async def halt(back: Backing, asked: Asked) -> Response:
@@ -41,11 +41,15 @@ def halt_json(halt: Halt | None) -> JsonObject | None:
     return {"mode": halt.mode, "by": halt.by, "at": to_text(halt.at), "note": halt.note}
 
 
-async def _health(back: Backing) -> JsonObject:
+async def _health(back: Backing, asked: Asked) -> JsonObject:
+    """Two facts for anybody, the rest for those who may look."""
     gate = back.desk.gate
     store, trouble = await _store(back)
+    status = "ok" if gate.ready and trouble is None else "degraded"
+    if asked.request.who is None:
+        return {"status": status, "ready": gate.ready}
     return {
-        "status": "ok" if gate.ready and trouble is None else "degraded",
+        "status": status,
         "ready": gate.ready,
         "reason": trouble or gate.reason or None,
         "version": back.version,

@@ -41,7 +41,8 @@ class Asked:
 
     @property
     def who(self) -> Who:
-        """On whose behalf, and by whom."""
+        """On whose behalf, and by whom; a stranger gets no further than the open routes."""
+        assert self.request.who is not None
         return self.request.who
 
     @property

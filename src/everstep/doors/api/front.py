@@ -82,5 +82,5 @@ def refused(error: EverstepError) -> Response:
     """The reply to what cannot be done."""
     headers = {"content-type": MEDIA_TYPE}
     if error.code in RETRY_AFTER_S:
-        headers["retry-after"] = str(RETRY_AFTER_S[error.code])
+        headers["retry-after"] = str(error.details.get("retry_after_s", RETRY_AFTER_S[error.code]))
     return reply(problem(error), refusal_of(error).status, headers)

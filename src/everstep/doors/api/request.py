@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 from urllib.parse import parse_qsl, unquote
 
+from everstep.domain.access import ALL_SCOPES, Principal
 from everstep.domain.errors import Validation
 from everstep.domain.events import Who
 from everstep.domain.ids import Instant, Millis
@@ -18,15 +19,25 @@ NO_STORE: Final[Mapping[str, str]] = {"cache-control": "no-store", "content-type
 
 @record
 class Request:
-    """One request. Names of headers are lower case; `local`: it came from the same user, through the local door."""
+    """One request. Names of headers are lower case; `local`: it came from the same user, through the local door.
+
+    `who` is None for a stranger, whom only open routes answer; `principal` says by which token, over the network.
+    """
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: JsonValue
-    who: Who
+    who: Who | None
     local: bool = False
+    principal: Principal | None = None
+
+    @property
+    def by(self) -> Principal:
+        """Who asks, with what they may do: at the local door, everything."""
+        assert self.who is not None
+        return self.principal or Principal(owner=self.who.owner, actor=self.who.actor, scopes=ALL_SCOPES)
 
 
 @record

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 from everstep.bootstrap import run_process
 from everstep.domain.errors import EverstepError, SettingsError, StoreLocked
+from everstep.domain.values import JsonValue
 from everstep.doors.cli.bench import judge
 from everstep.doors.cli.engines import EmptyStore, LocalEngine, OwnEngine, open_own
 from everstep.doors.cli.modules import importable, load_tools
@@ -158,12 +159,12 @@ def perform_steps(act: Callable[[Opening], Awaitable[int]]) -> int:
         return run_process(whole())
 
 
-def settings_of(session: Session) -> Settings:
+def settings_of(session: Session, **flags: JsonValue) -> Settings:
     """The settings, with what was said on the command line."""
     store = session.store
     if store is not None and "://" not in store:
         store = str(Path(store).absolute())
-    settings = load_settings({"store": store, "config": session.config})
+    settings = load_settings({"store": store, "config": session.config, **flags})
     importable(settings)
     return settings
 

@@ -53,7 +53,7 @@ class LocalDoor:
             make_private(self._runtime)
         sock = bind(self.path)
         self._server = await asyncio.start_unix_server(self._welcome, sock=sock, limit=LINE_BYTES_MAX)
-        announce(self._lock_path, self.path)
+        announce(self._lock_path, socket=str(self.path))
 
     async def close(self) -> None:
         """Take no more callers; those who watch hear good-bye. Closing twice is harmless."""

@@ -56,11 +56,11 @@ def read_lock(path: Path) -> JsonObject:
     return said if isinstance(said, dict) else {}
 
 
-def announce(lock: Path, door: Path) -> None:
-    """Say in the lock file where the door is. The lock itself is not touched: it is on the file, not on its text."""
+def announce(lock: Path, **doors: str) -> None:
+    """Say in the lock file where the doors are. The lock itself is not touched: it is on the file, not on its text."""
     said = read_lock(lock)
     if said:
-        text = json.dumps({**said, "socket": str(door)}).encode()
+        text = json.dumps({**said, **doors}).encode()
         with lock.open("r+b") as file:
             file.write(text)
             file.truncate()

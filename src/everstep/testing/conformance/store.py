@@ -10,6 +10,7 @@ from everstep.domain.record import record
 from everstep.testing.conformance import (
     store_breakers,
     store_commits,
+    store_keys,
     store_leases,
     store_lists,
     store_rework,
@@ -87,6 +88,10 @@ CASES: Final = (
     Case(story=store_traffic.lists_go_by_open_pauses),
     Case(story=store_traffic.rates_are_shared_and_survive, proves=("7.5",)),
     Case(story=store_traffic.a_halt_refuses_claims_and_intents),
+    Case(story=store_keys.credentials_are_found_by_their_digest),
+    Case(story=store_keys.a_ticket_is_taken_once),
+    Case(story=store_keys.what_is_made_with_a_token_goes_with_it),
+    Case(story=store_keys.expired_credentials_are_forgotten),
 )
 
 

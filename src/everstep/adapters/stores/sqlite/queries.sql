@@ -467,3 +467,40 @@ WHERE e.type IN ('attempt.failed', 'attempt.timed_out', 'attempt.killed', 'attem
           e.body ->> '$.data.attempt' IS NULL AND e.body ->> '$.data.error.attempt' IS NULL,
           e.body ->> '$.data.called' AND e.body ->> '$.data.error.code' NOT IN ('needs_input', 'not_called'))
 ORDER BY e.id DESC LIMIT :limit;
+
+-- name: insert_credential
+-- Known by the digest of its value.
+INSERT INTO credentials (id, kind, hash, name, owner, actor_kind, actor_id, scopes, created_at, expires_at, last_used_at,
+                         parent, path)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: find_credential
+-- Straight from the unique index.
+SELECT id, kind, hash, name, owner, actor_kind, actor_id, scopes, created_at, expires_at, last_used_at, parent, path
+FROM credentials WHERE hash = ?;
+
+-- name: take_credential
+-- Good once.
+DELETE FROM credentials WHERE hash = ? AND kind = ?
+RETURNING id, kind, hash, name, owner, actor_kind, actor_id, scopes, created_at, expires_at, last_used_at, parent, path;
+
+-- name: list_credentials
+-- What requests are made with; codes and tickets are gone in minutes.
+SELECT id, kind, hash, name, owner, actor_kind, actor_id, scopes, created_at, expires_at, last_used_at, parent, path
+FROM credentials WHERE kind IN ('token', 'session') ORDER BY created_at, rowid;
+
+-- name: change_credential
+-- With what was made with it.
+UPDATE credentials SET scopes = ? WHERE id = ? OR parent = ? RETURNING id;
+
+-- name: revoke_credential
+-- With what was made with it.
+DELETE FROM credentials WHERE id = ? OR parent = ? RETURNING id;
+
+-- name: use_credential
+-- When it was used last, to the minute.
+UPDATE credentials SET last_used_at = ? WHERE id = ?;
+
+-- name: forget_credentials
+-- They are not good for anything any more.
+DELETE FROM credentials WHERE expires_at < ?;

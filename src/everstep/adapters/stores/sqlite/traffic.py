@@ -8,6 +8,7 @@ from everstep.adapters.stores.sqlite import questions
 from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
 from everstep.adapters.stores.sqlite.desk import HALT, Desk
 from everstep.adapters.stores.sqlite.hold import Hold, opened
+from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.rate import reserve
 from everstep.domain.record import record
@@ -56,6 +57,11 @@ class SqliteTraffic:
     @property
     def _hold(self) -> Hold:
         return opened(self._held)
+
+    @property
+    def keyring(self) -> SqliteKeyring:
+        """Tokens, and what is made with them."""
+        return SqliteKeyring(lambda: self._hold)
 
     async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant]:
         """When each may call; its place is taken. One transaction for all of them."""
