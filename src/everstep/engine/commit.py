@@ -77,6 +77,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             continue
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
+            kit.figures.settled(held.state, drafts, result.intents)
             fresh = granted(held, result)
             if not result.breakers:
                 return [*intents, *fresh] if intents else fresh

@@ -75,6 +75,7 @@ async def _write(
         (result,) = await kit.store.commit_commands((wanted,))
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
+            kit.figures.settled(state, drafts)
             return await load(task, who, kit)
     raise too_fast(task)
 

@@ -15,6 +15,7 @@ from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog, Checked
 from everstep.engine.feed import Feed
+from everstep.engine.figures import Figures
 from everstep.engine.passage import Passage
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.codec import Codec
@@ -44,6 +45,7 @@ class Kit:
     actor: Actor
     limits: Limits
     breakers: Breakers
+    figures: Figures = field(default_factory=Figures)
     loop: asyncio.AbstractEventLoop = field(init=False)
     """Where it lives, known once it is open. Asking Python for it costs a system call each time."""
     carry: Callable[[TaskId], None] = field(init=False)

@@ -234,6 +234,7 @@ class Loop:
                 await hand_back(state, missing, self._kit)
             else:
                 self._watch_suspect(state)
+                self._kit.figures.claimed(state)
                 self._walk(HeldTask(one.lease, state))
 
     async def _states(self, claimed: Sequence[Claimed]) -> dict[TaskId, TaskState]:

@@ -51,6 +51,9 @@ async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | St
     blamed = _blamed(pairs)
     sweeps = [_sweep(one, state, kit, counts=_counts(one, state, blamed)) for one, state in pairs]
     results = {sweep.task: result for sweep, result in zip(sweeps, await kit.store.sweep(sweeps), strict=True)}
+    for sweep, (_, state) in zip(sweeps, pairs, strict=True):
+        if isinstance(results[sweep.task], Committed):
+            kit.figures.settled(state, sweep.drafts)
     return [results.get(one.task) for one in dead]
 
 

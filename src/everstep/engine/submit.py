@@ -76,6 +76,7 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     if not result.new:
         return Submitted(task=result.task, snapshot=None)
     kit.feed.publish(result.events)
+    kit.figures.created += 1
     snapshot = fold(None, request.owner, event)
     if begun is None or result.committed is None:
         return Submitted(task=task, snapshot=snapshot, queued=fold(None, request.owner, event))
@@ -96,6 +97,7 @@ async def create(new: NewTask, kit: Kit) -> Submitted | None:
     if isinstance(result, Stale):
         return None
     kit.feed.publish(result.events)
+    kit.figures.created += 1
     return Submitted(task=result.task, snapshot=None)
 
 

@@ -17,6 +17,7 @@ from everstep.engine.catalog import Entry
 from everstep.engine.runtime import Gate, Runtime
 from everstep.engine.submit import submit
 from everstep.facade.accept import Acceptance, Wish
+from everstep.facade.monitoring import Monitoring
 from everstep.facade.steering import Steering
 from everstep.ports.sink import Listener
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
@@ -34,6 +35,8 @@ class Desk(Steering):
         super().__init__(runtime)
         self.troubles = runtime.troubles
         """What went wrong over all tasks, and how to reset a breaker."""
+        self.monitoring = Monitoring(runtime)
+        """Figures of this engine and its store."""
         self._workspace = workspace
         self._plans = Acceptance(runtime.kit)
 

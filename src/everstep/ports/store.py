@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias
 from everstep.domain.breaker import Breaker
 from everstep.domain.events import ErrorRecord, Recorded
 from everstep.domain.failure import Category
+from everstep.domain.histogram import Histogram
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseStatus, PauseType
 from everstep.domain.record import hot_record, record
@@ -220,6 +221,8 @@ class Info:
     events: int
     size_bytes: int
     details: JsonObject
+    commits: Histogram | None = None
+    """How long flushes took, since it was opened; None if there are none."""
 
 
 @record

@@ -6,6 +6,7 @@ one flush. There is no timer. A caller that is cancelled loses its answer, never
 
 import asyncio
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -14,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from everstep.domain.errors import EngineClosed, Unavailable
+from everstep.domain.histogram import Histogram
 
 BATCH_UNITS_MAX: Final = 256
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -60,6 +62,8 @@ class Tally:
     flushes: int = 0
     units: int = 0
     largest: int = 0
+    seconds: Histogram = field(default_factory=Histogram)
+    """How long flushes took."""
 
 
 @dataclass(slots=True)
@@ -186,12 +190,14 @@ class GroupCommit(Generic[U]):
     def _flush(self, batch: list[Sent[U]]) -> None:
         units = [unit for sent in batch for unit in sent.units]
         answers: Sequence[object] | Exception
+        began = time.perf_counter()
         try:
             answers = self.writer.write(units)
         except Exception as error:  # noqa: BLE001 -- whoever waits must learn it, and the thread must live
             answers = error
         tally = self.tally
         tally.flushes += 1
+        tally.seconds.observe(time.perf_counter() - began)
         tally.units += len(units)
         tally.largest = max(tally.largest, len(units))
         self._answer(batch, answers)

@@ -3,7 +3,20 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
-from everstep.doors.api import admin, events, listing, logs, pauses, plans, rework, steps, tasks, tools, troubles
+from everstep.doors.api import (
+    admin,
+    events,
+    listing,
+    logs,
+    metrics,
+    pauses,
+    plans,
+    rework,
+    steps,
+    tasks,
+    tools,
+    troubles,
+)
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response
 
@@ -41,4 +54,5 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "admin.halt": admin.halt,
     "admin.health": admin.health,
     "admin.ready": admin.ready,
+    "metrics.read": metrics.read,
 }

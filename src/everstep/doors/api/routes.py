@@ -78,6 +78,8 @@ ROUTES: Final = (
     _get("/v1/tools", "tools.list"),
     _get("/v1/tools/{name}", "tools.get"),
     _route("PUT", "/v1/halt", "admin", "admin.halt", body="on mode note"),
+    _get("/v1/metrics", "metrics.read", scope="admin"),
+    _get("/metrics", "metrics.read", scope="admin"),
     _get("/v1/health", "admin.health", scope="open"),
     _get("/v1/ready", "admin.ready", scope="open"),
 )

@@ -15,6 +15,7 @@ from everstep.wire.values import loads_strict
 LINE_BYTES_MAX: Final = 2 * 1024 * 1024
 """A body of 1 MiB, with room for its envelope."""
 ACTOR: Final = "everstep-actor"
+JSON: Final = "application/json"
 _KINDS: Final = {kind.value: kind for kind in (ActorKind.HUMAN, ActorKind.LLM, ActorKind.SERVICE)}
 _VIAS: Final = ("cli", "http", "mcp", "python")
 
@@ -64,9 +65,12 @@ async def hang_up(writer: asyncio.StreamWriter) -> None:
 
 
 def envelope(response: Response) -> bytes:
-    """A reply as its line."""
+    """A reply as its line; what is no JSON goes as text."""
     headers = json.dumps(dict(response.headers)).encode()
-    return b'{"status":%d,"headers":%s,"body":%s}\n' % (response.status, headers, response.body or b"null")
+    body = response.body or b"null"
+    if not response.headers.get("content-type", JSON).endswith("json"):
+        body = json.dumps(body.decode(errors="replace")).encode()
+    return b'{"status":%d,"headers":%s,"body":%s}\n' % (response.status, headers, body)
 
 
 def refusal(body: Mapping[str, Any]) -> EverstepError:

@@ -187,6 +187,7 @@ class SqliteStore(SqliteTraffic):
                 units=tally.units,
                 largest_group=tally.largest,
             ),
+            commits=tally.seconds,
         )
 
     async def check(self) -> Sequence[port.Flaw]:

@@ -1,0 +1,49 @@
+"""Monitoring: the desk's figures, for machines that watch and people who wonder."""
+
+from collections import Counter
+
+from everstep.domain.histogram import Family, Labels
+from everstep.domain.states import TaskStatus
+from everstep.engine.figures import counter, gauge, histogram
+from everstep.engine.runtime import Runtime
+
+
+class Monitoring:
+    """Figures of one engine and of its store. None of them tells of a single owner."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._kit = runtime.kit
+        self.figures = runtime.kit.figures
+        """What is counted as it happens."""
+
+    @property
+    def busy(self) -> int:
+        """How many tasks are being carried."""
+        return self._runtime.loop.busy
+
+    async def families(self, version: str) -> list[Family]:
+        """What was counted since the start, and how things stand now."""
+        kit = self._kit
+        info = await kit.store.info()
+        breakers: Counter[Labels] = Counter((one.state.value,) for one in await kit.store.troubles.breakers())
+        statuses: dict[Labels, float] = {(status.value,): info.tasks.get(status.value, 0) for status in TaskStatus}
+        pools = kit.passage.pools.figures()
+        slots: dict[Labels, float] = {
+            (pool, what): value
+            for pool, figures in pools.items()
+            for what, value in zip(("size", "taken", "waiting"), figures, strict=True)
+        }
+        return [
+            gauge("info", "The version that runs.", ("version",), {(version,): 1}),
+            gauge("ready", "Whether work is taken.", (), {(): int(self._runtime.gate.ready)}),
+            gauge("halted", "Whether everything is halted.", (), {(): int(kit.passage.halted is not None)}),
+            gauge("tasks", "Tasks that are kept.", ("status",), statuses),
+            gauge("held_tasks", "Tasks that are being carried here.", (), {(): self.busy}),
+            gauge("breakers", "Breakers that had trouble, by state.", ("state",), breakers),
+            gauge("pool_slots", "Slots of the pools in use.", ("pool", "what"), slots),
+            gauge("store_bytes", "The size of the store's file.", (), {(): info.size_bytes}),
+            counter("events", "Events in the journal.", (), {(): info.events}),
+            *([] if info.commits is None else [histogram("commit_seconds", "Flushes.", (), {(): info.commits})]),
+            *self.figures.families(),
+        ]
