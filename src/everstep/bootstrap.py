@@ -23,7 +23,7 @@ from everstep.adapters.tools.subplan import PlanTools
 from everstep.adapters.tools.text import text_tools
 from everstep.adapters.tools.values import json_tools
 from everstep.authoring.tool import FunctionTool
-from everstep.domain.approval import policy_version
+from everstep.domain.consent import Consent
 from everstep.domain.errors import SettingsError
 from everstep.domain.events import Actor, ActorKind
 from everstep.domain.expiry import Patience
@@ -156,7 +156,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         entropy=outside.entropy,
         fault=outside.fault,
         sink=outside.sink,
-        catalog=_catalog(adapters, outside.codec),
+        catalog=_catalog(adapters, outside, settings.consent),
         feed=Feed(),
         worker=worker_id,
         actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
@@ -178,10 +178,13 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
     return Parts(runtime=runtime, workspace=str(settings.workspace), sink=outside.sink)
 
 
-def _catalog(adapters: Iterable[ToolAdapter], codec: Codec) -> Catalog:
+def _catalog(adapters: Iterable[ToolAdapter], outside: Outside, consent: Consent) -> Catalog:
     """What can be called, and the tool that takes calls back."""
     take_back = TakeBack()
-    take_back.catalog = catalog = Catalog((*adapters, take_back), codec)
+    take_back.catalog = catalog = Catalog((*adapters, take_back), outside.codec, consent)
+    for tool in sorted({*consent.approve, *consent.allow_untrusted, *consent.llm_approvals}):
+        if catalog.find(tool) is None:  # another engine on this configuration may have it
+            outside.sink.note("the policy names a tool that is not here", tool=tool)
     return catalog
 
 
@@ -196,8 +199,8 @@ def limits_of(settings: Settings) -> Limits:
         shutdown_grace_s=engine.shutdown_grace_ms / 1000,
         step_timeout_ms=Millis(engine.step_timeout_ms),
         patience=Patience(length_ms=Millis(engine.pause_timeout_ms), then=engine.on_pause_timeout),
-        llm_approvals=frozenset(settings.llm_approvals),
-        policy=policy_version(settings.llm_approvals),
+        consent=settings.consent,
+        policy=settings.consent.version,
         items_max=settings.limits.items,
         live_tasks=settings.limits.live_tasks,
         of_task=settings.limits.of_task,

@@ -3,11 +3,9 @@
 A grant is a fact of the task's state, so comparing `last_seq` guards it like everything else that can forbid a call.
 """
 
-from collections.abc import Iterable
-from hashlib import sha256
+from typing import Final, Literal, TypeAlias
 
 from everstep.domain import events as e
-from everstep.domain.canonical import canonical_text
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, PauseId, StepPath, item_path, split_path
 from everstep.domain.pauses import MAY_ANSWER, GatedCall, Pause, ToolErrorPause
@@ -53,13 +51,37 @@ def approvers(asks: ApproveSpec, *, trusted: bool) -> tuple[str, ...]:
     return MAY_ANSWER[asks.by if trusted else "human"]
 
 
-def why(spec: StepSpec, call: GatedCall) -> str:
+Asker: TypeAlias = Literal["data", "operator", "plan", "tool"]
+
+
+@record
+class Asking:
+    """Who wants a call asked about, and for data from outside which argument it would decide."""
+
+    by: Asker
+    argument: str | None = None
+
+    @property
+    def above_plan(self) -> bool:
+        """Whether the plan has no say in how it is answered."""
+        return self.by in ("data", "operator")
+
+
+_ASKING: Final[dict[Asker, str]] = {
+    "data": "data from outside decides '{argument}' of",
+    "operator": "the operator's rules ask before",
+    "plan": "the plan asks before",
+    "tool": "the tool asks before",
+}
+
+
+def why(call: GatedCall, asking: Asking) -> str:
     """Who asks, and what is at stake."""
-    asker = "the tool" if spec.approve is None or call.tool != spec.tool else "the plan"
+    words = _ASKING[asking.by].format(argument=asking.argument)
     items = call.input.value if call.of_items else None
     count = f", {sum(one is not None for one in items)} times" if isinstance(items, list) else ""
     tail = "; cannot be undone" if call.effect in (Effect.VERIFIABLE, Effect.ONCE) else ""
-    return f"{asker} asks before {call.tool}{count}{tail}"
+    return f"{words} {call.tool}{count}{tail}"
 
 
 def grant_of(state: TaskState, step: StepState) -> Grant | None:
@@ -133,9 +155,3 @@ def argument_of(grant: Grant, index: int | None) -> JsonValue:
     """What was shown for one item; None if it was not part of the question."""
     items = None if grant.items is None else grant.items.value
     return items[index] if isinstance(items, list) and index is not None and index < len(items) else None
-
-
-def policy_version(llm_approvals: Iterable[str]) -> str:
-    """A name for the operator's rules; other rules have another."""
-    rules: JsonObject = {"llm_approvals": [*sorted(llm_approvals)]}
-    return sha256(canonical_text(rules).encode()).hexdigest()[:12]

@@ -4,7 +4,7 @@ Inside this file a value that is not there travels as an exception, because `def
 depth whether it matters. `bindings` turns what is left over into values; nothing raised here goes further.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, Protocol, TypeAlias, assert_never
 
 from everstep.domain.canonical import canonical_text
@@ -169,11 +169,16 @@ def _referred(ref: Ref, reading: Reading) -> JsonValue:
     return _follow(found.value, ref, 0) if ref.path else found.value
 
 
+def is_foreign_fact(path: Sequence[str | int]) -> bool:
+    """Whether this part of `steps` is in other people's words."""
+    return len(path) == 1 or path[1] in _FOREIGN_FACTS
+
+
 def _step_fact(ref: Ref, reading: Reading) -> JsonValue:
     facts = reading.scope.step(str(ref.path[0])) if ref.path else None
     if facts is None:
         raise FailedError("unknown", f"no step '{'.'.join(map(str, ref.path[:1]))}'", ref=ref)
-    if len(ref.path) == 1 or ref.path[1] in _FOREIGN_FACTS:
+    if is_foreign_fact(ref.path):
         reading.untrusted = True
     return _follow(dict(facts), ref, 1)
 

@@ -4,6 +4,7 @@ same value.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Final
 
 from everstep.domain.bindings import Absent, Found
 from everstep.domain.events import ErrorRecord
@@ -15,16 +16,29 @@ from everstep.domain.values import JsonObject, JsonValue
 
 _ABSENT = {StepStatus.FAILED: "failed", StepStatus.SKIPPED: "skipped", StepStatus.PAUSED: "uncertain"}
 
+FOREIGN: Final = frozenset({"item", "error"})
+"""Extra values that came from outside …"""
+OUR_ITEMS: Final = frozenset({"error"})
+"""… and if the list of items stands in the plan itself."""
+
 
 class StateScope:
     """A task's state as roots of bindings."""
 
-    __slots__ = ("_extra", "_graph", "_state")
+    __slots__ = ("_extra", "_foreign", "_graph", "_state")
 
-    def __init__(self, state: TaskState, graph: Graph, extra: Mapping[str, JsonValue] | None = None) -> None:
+    def __init__(
+        self,
+        state: TaskState,
+        graph: Graph,
+        extra: Mapping[str, JsonValue] | None = None,
+        *,
+        foreign: frozenset[str] = FOREIGN,
+    ) -> None:
         self._state = state
         self._graph = graph
         self._extra = extra
+        self._foreign = foreign
 
     def root(self, name: str) -> Found | Absent:
         """The value behind the first word of a reference."""
@@ -32,7 +46,7 @@ class StateScope:
         if step_id is not None:
             return self._output(self._state.steps[StepPath(step_id)])
         if self._extra is not None and name in self._extra:
-            return Found(value=self._extra[name], untrusted=name in ("item", "error"))
+            return Found(value=self._extra[name], untrusted=name in self._foreign)
         if name == "inputs":
             inputs = self._state.inputs
             if not inputs.present:
@@ -46,7 +60,7 @@ class StateScope:
 
     def also(self, extra: Mapping[str, JsonValue]) -> "StateScope":
         """The same, and a few values more."""
-        return StateScope(self._state, self._graph, {**(self._extra or {}), **extra})
+        return StateScope(self._state, self._graph, {**(self._extra or {}), **extra}, foreign=self._foreign)
 
     def step(self, id: str) -> Mapping[str, JsonValue] | None:
         """What `steps.<id>` shows."""

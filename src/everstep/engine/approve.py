@@ -22,7 +22,7 @@ SHOW_BYTES_MAX: Final = 8 * 1024
 TITLE_CHARS_MAX: Final = 500
 
 
-def gate(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> PauseId | None:
+def gate(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, asking: approval.Asking) -> PauseId | None:
     """The approval that this call uses up. None: there is none, and it was asked for, or the step has failed."""
     if lap.in_final:
         _not_in_final(lap, wired, step)
@@ -48,12 +48,12 @@ def gate(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> PauseId |
         editable=approval.editable(approval.question(wired.spec, spec.name), spec.input_schema),
         policy=wanted.policy,
     )
-    ask(lap, wired, step, call)
+    ask(lap, wired, step, call, asking=asking)
     return None
 
 
-def ask(lap: Lap, wired: Wired, step: StepState, call: GatedCall) -> None:
-    """Open the question; the step waits."""
+def ask(lap: Lap, wired: Wired, step: StepState, call: GatedCall, *, asking: approval.Asking) -> None:
+    """Open the question; the step waits. A plan's patience and its LLM do not answer for the operator."""
     asks = approval.question(wired.spec, call.tool)
     show = _shown(lap, asks.show)
     if lap.needs:
@@ -62,9 +62,11 @@ def ask(lap: Lap, wired: Wired, step: StepState, call: GatedCall) -> None:
         lap.say(e.StepStarted(title=render(wired.title, lap.scope) or step.path), step.path)
     pause_id = PauseId(lap.kit.entropy.new_id("p"))
     patience = None
-    if asks.within_ms is not None and asks.on_timeout is not None:
+    silent = asks.on_timeout == "approve" and asking.above_plan
+    if asks.within_ms is not None and asks.on_timeout is not None and not silent:
         patience = expiry.Patience(length_ms=asks.within_ms, then=asks.on_timeout)
         lap.kit.expect(patience.warns_at(lap.at))
+    llms = lap.kit.limits.consent.llm_approvals if asking.by != "data" else ()
     pause = Pause(
         id=pause_id,
         step=step.path,
@@ -72,11 +74,11 @@ def ask(lap: Lap, wired: Wired, step: StepState, call: GatedCall) -> None:
             blocked_step=step.path, approval_id=pause_id, digest=call.input.digest, suggested_tool=call.tool
         ),
         title=_cut(render(compile_value(asks.title), lap.scope)),
-        why=approval.why(wired.spec, call),
+        why=approval.why(call, asking),
         guidance=wired.spec.guidance or lap.state.plan.guidance,
         call=call,
         show=show,
-        may_answer=approval.approvers(asks, trusted=lap.state.trusted and call.tool in lap.kit.limits.llm_approvals),
+        may_answer=approval.approvers(asks, trusted=lap.state.trusted and call.tool in llms),
     )
     opened = expiry.timed(e.Draft(body=e.PauseOpened(pause=pause), step=step.path), patience, lap.at)
     lap.say(lap.kit.timed(opened, lap.state, lap.at).body, step.path)

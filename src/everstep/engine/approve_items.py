@@ -7,8 +7,9 @@ from everstep.domain.ids import item_path
 from everstep.domain.pauses import GatedCall
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
-from everstep.domain.values import JsonObject, JsonValue
+from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine.approve import ask
+from everstep.engine.consult import asked_for_all
 from everstep.engine.lap import Lap
 from everstep.ports.tool import Call
 
@@ -16,9 +17,10 @@ from everstep.ports.tool import Call
 def allowed_for_all(lap: Lap, wired: Wired, step: StepState) -> bool:
     """Whether the items may go on; if not, the question is open, or opened here for all that are still to be called."""
     entry = lap.kit.catalog.get(wired.spec.tool)
-    if wired.spec.approve is None and not entry.spec.approve:
-        return True
     assert step.items is not None
+    asking = asked_for_all(lap, wired, entry, step)
+    if asking is None:
+        return True
     if step.status is StepStatus.PAUSED:
         return False
     if not step.items.present:
@@ -30,7 +32,7 @@ def allowed_for_all(lap: Lap, wired: Wired, step: StepState) -> bool:
         return True
     items = step.items.value
     assert isinstance(items, list)
-    calls = [_arguments(lap, wired, index, item) for index, item in enumerate(items)]
+    calls = [_arguments(lap, wired, index, step.items) for index in range(len(items))]
     asked: list[JsonValue] = [*calls]
     effects = [entry.effect_of(Call(tool=spec.name, arguments=one), wired.spec) for one in calls if one is not None]
     if lap.needs or not effects:
@@ -43,16 +45,17 @@ def allowed_for_all(lap: Lap, wired: Wired, step: StepState) -> bool:
         of_items=True,
         policy=policy,
     )
-    ask(lap, wired, step, call)
+    ask(lap, wired, step, call, asking=asking)
     return False
 
 
-def _arguments(lap: Lap, wired: Wired, index: int, item: JsonValue) -> JsonObject | None:
+def _arguments(lap: Lap, wired: Wired, index: int, items: Sealed) -> JsonObject | None:
     """What an item would be called with; None if it is not, or not yet: then it is asked about by itself."""
     begun = lap.state.steps.get(item_path(wired.path, index))
     if begun is not None and begun.ended:
         return None
-    scope = lap.scope_with({"item": item, "index": index})
+    assert isinstance(items.value, list)
+    scope = lap.scope_with({"item": items.value[index], "index": index}, items)
     if wired.when_uses_item and test(wired.when, scope) is not True:
         return None
     found = resolve(wired.arguments, scope)

@@ -1,5 +1,6 @@
 """Limits: the engine's own settings, as plain values."""
 
+from everstep.domain.consent import NO_RULES, Consent
 from everstep.domain.expiry import Patience
 from everstep.domain.ids import Millis
 from everstep.domain.limits import TaskLimits
@@ -25,9 +26,10 @@ class Limits:
     retry: RetryPolicy = USUAL_RETRY
     patience: Patience = Patience(length_ms=Millis(86_400_000), then="cancel")
     """With pauses that people ask for."""
-    llm_approvals: frozenset[str] = frozenset()
-    policy: str = ""
-    """The version of the operator's rules; another one voids what was granted before."""
+    consent: Consent = NO_RULES
+    """What the operator says about calls."""
+    policy: str = NO_RULES.version
+    """The version of these rules; another one voids what was granted before."""
     of_task: TaskLimits = TaskLimits(calls=20_000, cost=10, wall_time_ms=86_400_000, output_bytes=64 * 1024 * 1024)
     """What a task may use, unless its plan or whoever starts it says less."""
 

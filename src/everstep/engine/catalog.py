@@ -1,9 +1,10 @@
 """Tools by name, each with its validators compiled once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from everstep.domain.consent import NO_RULES, STEERING, Asks, Consent
 from everstep.domain.errors import SettingsError
-from everstep.domain.facts import ToolFacts
+from everstep.domain.facts import ArgumentKind, ToolFacts, kinds_of
 from everstep.domain.plan import Effect, StepSpec
 from everstep.domain.rate import Rate
 from everstep.domain.record import record
@@ -24,6 +25,10 @@ class Entry:
     required: frozenset[str]
     targeted: bool
     """Whether its calls go to several targets; else the tool itself is the target."""
+    asks: Asks = ""
+    """Whether it asks before every call, and on whose word."""
+    steerable: Mapping[str, ArgumentKind] | None = None
+    """The kinds of its arguments, if some of them decide what it reaches and data from outside may not."""
 
     def call(self, arguments: JsonObject) -> Call:
         """A call of this tool, to be asked about."""
@@ -56,13 +61,16 @@ class Checked:
     """Whether something stands before the call: a pool, a rate."""
     rate: tuple[str, Rate] | None = None
     """Its provider, and how often it may be called."""
+    steered: str | None = None
+    """The argument in which data from outside would decide what is reached."""
 
 
 class Catalog:
     """What this engine can call."""
 
-    def __init__(self, adapters: Iterable[ToolAdapter], codec: Codec) -> None:
+    def __init__(self, adapters: Iterable[ToolAdapter], codec: Codec, consent: Consent = NO_RULES) -> None:
         self._entries: dict[str, Entry] = {}
+        self._consent = consent
         for adapter in adapters:
             for spec in adapter.tools():
                 self._add(spec, adapter, codec)
@@ -82,7 +90,14 @@ class Catalog:
             check_output=None if spec.output_schema is None else codec.validator(spec.output_schema),
             required=frozenset(str(name) for name in required),
             targeted="target" in vars(adapter) or type(adapter).target is not SafeAdapter.target,
+            asks=self._consent.asks(spec.name, by_itself=spec.approve),
+            steerable=self._steerable(spec),
         )
+
+    def _steerable(self, spec: ToolSpec) -> Mapping[str, ArgumentKind] | None:
+        kinds = kinds_of(spec.input_schema)
+        lifted = spec.name in self._consent.allow_untrusted
+        return None if lifted or STEERING.isdisjoint(kinds.values()) else kinds
 
     def find(self, name: str) -> Entry | None:
         """The tool of that name, if it is installed here."""

@@ -3,7 +3,7 @@
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, render, resolve, test
 from everstep.domain.graph import Wired
-from everstep.domain.ids import item_path, split_path
+from everstep.domain.ids import StepPath, item_path, split_path
 from everstep.domain.moves import step_of
 from everstep.domain.pauses import UnresolvableParams
 from everstep.domain.plan import OnError
@@ -95,9 +95,10 @@ def _begin_item(lap: Lap, wired: Wired, item: StepState, items: list[JsonValue])
 
 
 def _scope(lap: Lap, item: StepState, items: list[JsonValue]) -> StateScope:
-    index = split_path(item.path)[1]
-    assert index is not None
-    return lap.scope_with({"item": items[index], "index": index})
+    name, index = split_path(item.path)
+    sealed = lap.state.steps[StepPath(name)].items
+    assert index is not None and sealed is not None
+    return lap.scope_with({"item": items[index], "index": index}, sealed)
 
 
 def _end(lap: Lap, wired: Wired, step: StepState, items: list[JsonValue]) -> None:

@@ -7,9 +7,9 @@ from everstep.domain.breaker import Ask, Toll, Verdict
 from everstep.domain.fold import apply
 from everstep.domain.ids import Digest, Instant, PauseId, StepPath
 from everstep.domain.pauses import Pause, Reason
-from everstep.domain.scope import StateScope
+from everstep.domain.scope import FOREIGN, OUR_ITEMS, StateScope
 from everstep.domain.task import Proposal, TaskState
-from everstep.domain.values import JsonValue
+from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.kit import Kit
 from everstep.engine.passage import RateWish
 
@@ -94,6 +94,6 @@ class Lap:
         """What this commit tells and asks the breakers; nearly always nothing."""
         return Toll(verdicts=self.verdicts, asks=tuple(self.asks)) if self.verdicts or self.asks else None
 
-    def scope_with(self, extra: Mapping[str, JsonValue]) -> StateScope:
+    def scope_with(self, extra: Mapping[str, JsonValue], items: Sealed) -> StateScope:
         """The task's values, and those of the item at hand."""
-        return StateScope(self.state, self.graph, extra)
+        return StateScope(self.state, self.graph, extra, foreign=FOREIGN if items.untrusted else OUR_ITEMS)

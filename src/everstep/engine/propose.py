@@ -13,8 +13,8 @@ from everstep.domain.task import Proposal, StepState
 from everstep.domain.values import JsonObject
 from everstep.engine import fallback
 from everstep.engine.admit import admit
-from everstep.engine.approve import gate
 from everstep.engine.catalog import Checked
+from everstep.engine.consult import consult, watched
 from everstep.engine.gate import admitted
 from everstep.engine.hinder import give_up, misfit, unresolved
 from everstep.engine.lap import Lap
@@ -53,6 +53,8 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
             if step.detour is not None:
                 arguments = lessened(arguments, step.detour.degraded)
             checked = _checked(lap, wired, step, arguments, untrusted=untrusted)
+            if untrusted and checked is not None and checked.entry.steerable is not None:
+                checked = watched(checked, wired, step, scope)
             if checked is None:
                 return _refuse(lap, wired, step, arguments, scope=scope)
             if constant:
@@ -88,10 +90,11 @@ def _refuse(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, s
 
 def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope: StateScope) -> None:
     approval = None
-    if (wired.spec.approve is not None and not fallback.in_force(step)) or checked.entry.spec.approve:
-        approval = gate(lap, wired, step, checked)
-        if approval is None:
+    if wired.spec.approve is not None or checked.entry.asks or checked.steered is not None:
+        leave = consult(lap, wired, step, checked)
+        if leave is None:
             return None
+        approval = leave.approval
     if lap.kit.breakers.troubled:
         held = admit(lap, step, checked)
         if held is not None:

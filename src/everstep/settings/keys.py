@@ -276,6 +276,19 @@ _POOLS: Final = (1, 10_000)
 FAMILIES: Final = {
     "pools": _key("pools.NAME", COUNT, 4, "calls of one pool at the same time, per worker", within=_POOLS),
     "rates": _key("rates.NAME", RATE, "5/1s", "calls of one provider, for all workers together"),
+    "policy.approve": _key(
+        "policy.approve.TOOL",
+        FLAG,
+        None,
+        "ask before every call of this tool; false: its own question is left out in trusted plans",
+        within=(0, 1),
+    ),
+    "policy.untrusted": _key(
+        "policy.untrusted.TOOL",
+        _one_of("ask", "allow"),
+        "ask",
+        "whether data from outside may decide a path, URL or address of this tool's calls without being asked about",
+    ),
 }
 """Keys with a name of the operator's own in them."""
 BY_NAME: Final[Mapping[str, Key]] = {key.name: key for key in KEYS}
@@ -296,10 +309,10 @@ def known(name: str, place: str) -> Key:
 
 def _of_family(name: str) -> Key | None:
     """`pools.browser`, also spelled `pools.browser.size`; of the scopes only `worker` differs from nothing."""
-    family, _, rest = name.partition(".")
-    if family not in FAMILIES or not rest:
+    family = next((one for one in FAMILIES if name.startswith(f"{one}.") and name != f"{one}."), None)
+    if family is None:
         return None
-    if family == "pools" and rest.endswith(".scope"):
+    if family == "pools" and name.endswith(".scope"):
         return replace(FAMILIES[family], name=name, kind=SCOPE)
     return replace(FAMILIES[family], name=name)
 

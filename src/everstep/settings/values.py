@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from everstep.domain.breaker import BreakerPolicy
+from everstep.domain.consent import Consent
 from everstep.domain.ids import Millis
 from everstep.domain.limits import TaskLimits
 from everstep.domain.rate import Rate, parse_rate
@@ -101,7 +102,8 @@ class Settings:
     serve: ServeSettings
     engine: EngineSettings
     limits: LimitSettings
-    llm_approvals: tuple[str, ...]
+    consent: Consent
+    """What the operator says about calls."""
     audit_key: str
     retry: RetrySettings
     breaker: BreakerPolicy
@@ -192,7 +194,11 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
             ),
         ),
         retry=_retry(merged),
-        llm_approvals=merged.words("policy.llm_approvals"),
+        consent=Consent(
+            approve={name: bool(value) for name, value in _family(said, "policy.approve")},
+            allow_untrusted=frozenset(name for name, value in _family(said, "policy.untrusted") if value == "allow"),
+            llm_approvals=frozenset(merged.words("policy.llm_approvals")),
+        ),
         audit_key=merged.text("audit.key"),
         breaker=_breaker(merged),
         pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},

@@ -75,6 +75,32 @@ def test_live_tasks_depend_on_the_owner_unless_they_are_said(project: Project) -
     assert project.load(limits={"live_tasks": 7}).limits.live_tasks == 7
 
 
+def test_rules_about_calls_are_read_tool_by_tool(project: Project) -> None:
+    project.write("everstep.toml", '[policy.approve]\n"mail.send" = true\n[policy.untrusted]\nfile.write = "allow"\n')
+    project.env["EVERSTEP_POLICY__APPROVE__DISK__WIPE"] = "false"
+    settings = project.load()
+    assert settings.consent.approve == {"mail.send": True, "disk.wipe": False}
+    assert settings.consent.allow_untrusted == {"file.write"}
+    shown = settings.listing()["policy.approve.mail.send"]
+    assert isinstance(shown, dict)
+    assert shown["value"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('policy.approve."mail.send" = "yes"', "must be true or false"),
+        ("policy.approve.x = 1", "must be true or false"),
+        ('policy.untrusted.x = "maybe"', "must be one of ask, allow"),
+        ("policy.approve = true", "is not a setting"),
+    ],
+)
+def test_a_rule_that_cannot_be_read_is_refused(project: Project, text: str, why: str) -> None:
+    project.write("everstep.toml", f"{text}\n")
+    with pytest.raises(SettingsError, match=why):
+        project.load()
+
+
 # --- who wins ---
 
 

@@ -1,0 +1,57 @@
+"""Whom a call needs leave from. Only calls that somebody may ask about come here."""
+
+from dataclasses import replace
+
+from everstep.domain.approval import Asking
+from everstep.domain.consent import asking, steered_by
+from everstep.domain.graph import Wired, arguments_in_force
+from everstep.domain.ids import PauseId
+from everstep.domain.plan import Effect
+from everstep.domain.record import record
+from everstep.domain.scope import StateScope
+from everstep.domain.task import StepState, TaskState
+from everstep.engine import fallback
+from everstep.engine.approve import gate
+from everstep.engine.catalog import Checked, Entry
+from everstep.engine.lap import Lap
+
+
+def watched(checked: Checked, wired: Wired, step: StepState, scope: StateScope) -> Checked:
+    """The same call; if it has an effect, with the argument in which data from outside would decide what it reaches."""
+    kinds = checked.entry.steerable
+    if kinds is None or checked.effect is Effect.PURE:
+        return checked
+    steered = steered_by(arguments_in_force(wired, step), kinds, fallback.scope_of(step, scope), step.arguments or ())
+    return replace(checked, steered=steered)
+
+
+@record
+class Leave:
+    """The call may be made, by this approval if it needs one."""
+
+    approval: PauseId | None
+
+
+def consult(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> Leave | None:
+    """Leave for this call; None: not yet, or not at all."""
+    plan_asks = wired.spec.approve is not None and not fallback.in_force(step)
+    who = asking(checked.entry.asks, checked.steered, plan_asks=plan_asks, trusted=_as_trusted(lap.state))
+    if who is None:
+        return Leave(approval=None)
+    grant = gate(lap, wired, step, checked, asking=who)
+    return None if grant is None else Leave(approval=grant)
+
+
+def asked_for_all(lap: Lap, wired: Wired, entry: Entry, step: StepState) -> Asking | None:
+    """Who wants the calls of all items asked about."""
+    steered = None
+    assert step.items is not None
+    if entry.steerable is not None and lap.kit.catalog.effect_of(wired.spec) is not Effect.PURE:
+        steered = steered_by(wired.arguments, entry.steerable, lap.scope_with({"item": None, "index": 0}, step.items))
+    return asking(entry.asks, steered, plan_asks=wired.spec.approve is not None, trusted=_as_trusted(lap.state))
+
+
+def _as_trusted(state: TaskState) -> bool:
+    """Whether a plan stands as it was trusted; what patches and forks brought in is asked about like a stranger's."""
+    forked = state.parent is not None and state.parent.link != "child_of"
+    return state.trusted and state.revision == 1 and not forked
