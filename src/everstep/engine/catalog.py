@@ -1,6 +1,8 @@
 """Tools by name, each with its validators compiled once."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import Final
 
 from everstep.domain.consent import NO_RULES, STEERING, Asks, Consent
 from everstep.domain.errors import SettingsError
@@ -8,10 +10,22 @@ from everstep.domain.facts import ArgumentKind, ToolFacts, kinds_of
 from everstep.domain.plan import Effect, StepSpec
 from everstep.domain.rate import Rate
 from everstep.domain.record import record
-from everstep.domain.values import JsonObject, Sealed
+from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
-from everstep.ports.tool import Call, ToolAdapter, ToolSpec, Undoer
+from everstep.ports.tool import Call, Prior, ToolAdapter, ToolError, ToolSpec, Undoer
+
+CANNOT_GUESS: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    ToolError,
+)
+"""What a guess about arguments that nobody has checked may raise."""
 
 
 @record
@@ -77,6 +91,8 @@ class Catalog:
         self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
         self.pools = frozenset(entry.spec.pool for entry in self._entries.values() if entry.spec.pool is not None)
         """What the plan check knows of the tools."""
+        self.sized = frozenset(name for name, entry in self._entries.items() if _guesses(entry.adapter))
+        """Tools whose calls may differ in size, as their adapters say."""
 
     def _add(self, spec: ToolSpec, adapter: ToolAdapter, codec: Codec) -> None:
         if spec.name in self._entries:
@@ -116,6 +132,17 @@ class Catalog:
         """All tools, by name."""
         return [self._entries[name] for name in sorted(self._entries)]
 
+    def prior(self, tool: str, arguments: JsonValue) -> Prior | None:
+        """What its adapter guesses of a call. A guess that cannot be made, or is none, is no guess."""
+        entry = self._entries.get(tool)
+        if entry is None or tool not in self.sized or not isinstance(arguments, dict):
+            return None
+        try:
+            prior = entry.adapter.estimate(entry.call(arguments))
+        except CANNOT_GUESS:
+            return None
+        return prior if isinstance(prior, Prior) and 0 <= prior.p10_s <= prior.p50_s <= prior.p90_s < inf else None
+
     def undoes(self, name: str) -> bool:
         """Whether the family of this tool can take a call of it back."""
         found = self._entries.get(name)
@@ -126,6 +153,10 @@ class Catalog:
         found = self.find(step.tool or "")
         declared = Effect.ONCE if found is None else found.spec.effect
         return step.effect if step.effect is not None and step.effect.care > declared.care else declared
+
+
+def _guesses(adapter: ToolAdapter) -> bool:
+    return "estimate" in vars(adapter) or type(adapter).estimate is not SafeAdapter.estimate
 
 
 def facts_of(entry: Entry) -> ToolFacts:

@@ -50,6 +50,8 @@ class Kit:
     """Where it lives, known once it is open. Asking Python for it costs a system call each time."""
     carry: Callable[[TaskId], None] = field(init=False)
     """Tell whoever carries tasks here of one that is to be carried, or looked at again. Known with the loop."""
+    stir: Callable[[], None] = field(init=False)
+    """Tell whoever keeps history that something may have ended. Known with the runtime."""
     closing: bool = False
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)

@@ -282,6 +282,7 @@ class Loop:
         finally:
             del self._walks[task], self._carriers[task]
             self.tell_parent(held.state)
+            self._kit.stir()
             let_go = walk.told or held.state.status in CLAIMABLE  # a command came as it left: somebody may claim it
             if self._more or let_go or self._suspect is not None:
                 self._more = True

@@ -17,6 +17,7 @@ from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.recover import scan, stale_before
 from everstep.engine.troubles import TroubleDesk
+from everstep.engine.upkeep.historian import CLOSING_S, Historian
 from everstep.engine.upkeep.timers import Timers
 from everstep.ports.store import Worker
 
@@ -37,6 +38,7 @@ class Runtime:
         self.kit = kit
         self.loop = Loop(kit, only)
         self.timers = Timers(kit, lambda: self.loop.own, self.loop.nudge)
+        self.historian = Historian(kit)
         kit.breakers.wake = self.loop.rouse
         self.troubles = TroubleDesk(kit)
         self.gate = Gate(ready=False, reason="not started")
@@ -44,7 +46,8 @@ class Runtime:
         self._carries = carries
         self._heartbeat: Heartbeat | None = None
         self._carrying: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._duties: list[asyncio.Task[None]] = []
+        """What is looked after beside the walks."""
 
     async def open(self) -> None:
         """Take the store; from here on health answers, and nothing else does."""
@@ -68,7 +71,7 @@ class Runtime:
         self.gate = Gate(ready=True, reason="", recovered=recovered)
         if self._carries:
             self._carrying = asyncio.create_task(self.loop.carry())
-            self._watching = asyncio.create_task(self.timers.watch())
+            self._duties = [asyncio.create_task(duty) for duty in (self.timers.watch(), self.historian.watch())]
         return recovered
 
     async def close(self) -> None:
@@ -77,17 +80,25 @@ class Runtime:
         self.kit.fault("stop.release.before")
         await self.loop.stop(self.kit.limits.shutdown_grace_s)
         self.timers.stop()
-        for duty in (self._carrying, self._watching):
-            if duty is not None:
-                await duty
+        if self._carrying is not None:
+            await self._carrying
+            await self._end_duties()
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self.kit.feed.close()
         await self.kit.store.close()
 
+    async def _end_duties(self) -> None:
+        """They have heard that we close; history may take a moment to catch up."""
+        timers, historian = self._duties
+        await timers
+        historian.cancel()
+        await asyncio.wait((historian,))
+        await self.historian.catch_up(CLOSING_S)
+
     async def die(self) -> None:
         """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""
-        duties = [duty for duty in (self._carrying, self._watching) if duty is not None]
+        duties = [*([] if self._carrying is None else [self._carrying]), *self._duties]
         for duty in duties:
             duty.cancel()
         if duties:

@@ -30,6 +30,8 @@ POINTS: Final[frozenset[str]] = frozenset(
         "rate.commit.before",
         "rate.commit.after",
         "halt.commit.before",
+        "history.commit.before",
+        "history.commit.after",
         "halt.commit.after",
         "artifact.write.before",
         "artifact.write.mid",

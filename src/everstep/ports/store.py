@@ -22,6 +22,7 @@ from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, Intent, Lease, NewTask, Proposal, StepCommit, Sweep, TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.ports.history import History
 from everstep.ports.keyring import Keyring
 
 
@@ -292,6 +293,10 @@ class Store(Protocol):
     @property
     def keyring(self) -> Keyring:
         """Tokens, and what is made with them."""
+
+    @property
+    def history(self) -> History:
+        """How long things took and how they ended."""
 
     async def open(self, worker: Worker) -> None:
         """Lock or register, migrate, verify durability; raises StoreLocked, StoreRefused, Unavailable."""

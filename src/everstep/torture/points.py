@@ -14,7 +14,8 @@ FIRST_LIFE: Final = (
     "migrate.apply.before", "migrate.apply.mid", "migrate.apply.after", "gate.scan.before", "gate.scan.after",
     "create.commit.before", "create.commit.after", "claim.commit.before", "claim.commit.after",
     "intent.commit.before", "intent.commit.after", "call.execute.before", "call.execute.after",
-    "outcome.commit.before", "outcome.commit.after", "stop.release.before",
+    "outcome.commit.before", "outcome.commit.after", "stop.release.before", "history.commit.before",
+    "history.commit.after",
 )  # fmt: skip
 """Passed by any task."""
 AFTER_A_CRASH: Final = (

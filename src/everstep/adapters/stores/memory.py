@@ -26,8 +26,8 @@ class MemoryStore(MemoryTraffic):
     """The verbs of the port on dictionaries. Every verb is one turn of the loop, so it needs no lock."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._tasks: dict[i.TaskId, Kept] = {}
+        super().__init__(self._tasks)
         self._pauses: dict[i.PauseId, port.KeptPause] = {}
         self._workers: dict[i.WorkerId, port.Worker] = {}
         self._fenced: set[i.WorkerId] = set()

@@ -1,18 +1,22 @@
 """What all tasks share, in dictionaries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
+from everstep.adapters.stores.kept import Kept
+from everstep.adapters.stores.memory_history import MemoryHistory
 from everstep.domain.access import BEARERS, Credential, CredentialKind
-from everstep.domain.ids import Instant
+from everstep.domain.ids import Instant, TaskId
 from everstep.domain.rate import reserve
 from everstep.ports.traffic import Halt, Reservation
 
 
 class MemoryTraffic:
-    """Rates and the halt of a store in memory."""
+    """Rates, the halt and the history of a store in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: Mapping[TaskId, Kept]) -> None:
+        self.history: Final = MemoryHistory(tasks)
         self._arrivals: dict[str, int] = {}
         self.halt: Halt | None = None
 

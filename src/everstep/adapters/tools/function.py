@@ -16,7 +16,7 @@ from everstep.domain.raised import effect_of_client, failure_of, retry_after_ms,
 from everstep.domain.values import JsonValue
 from everstep.ports.adapter import ToolAdapter
 from everstep.ports.function import Function, ProbeAnswer
-from everstep.ports.tool import Call, Ctx, Health, Prior, Probed, ToolSpec
+from everstep.ports.tool import Call, Ctx, Health, Probed, ToolSpec
 
 T = TypeVar("T")
 
@@ -30,6 +30,8 @@ class FunctionAdapter(ToolAdapter):
         self._is_async = function.spec.isolation == "inline"
         if function.target is not None:
             setattr(self, "target", self._target)  # noqa: B010 -- else the tool itself is the target
+        if function.estimate is not None:
+            setattr(self, "estimate", function.estimate)  # noqa: B010 -- else there is no guess
 
     def tools(self) -> Sequence[ToolSpec]:
         """The one tool."""
@@ -65,10 +67,6 @@ class FunctionAdapter(ToolAdapter):
         except SystemExit as exc:
             raise RuntimeError(f"it called sys.exit({exc.code!r})") from exc
         return result if function.dump is None else function.dump(result)
-
-    def estimate(self, call: Call) -> Prior | None:
-        """As the author says."""
-        return None if self._function.estimate is None else self._function.estimate(call)
 
     async def health(self) -> Health:
         """As the author's function finds it."""

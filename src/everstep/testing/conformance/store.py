@@ -10,6 +10,7 @@ from everstep.domain.record import record
 from everstep.testing.conformance import (
     store_breakers,
     store_commits,
+    store_history,
     store_keys,
     store_leases,
     store_lists,
@@ -92,6 +93,13 @@ CASES: Final = (
     Case(story=store_keys.a_ticket_is_taken_once),
     Case(story=store_keys.what_is_made_with_a_token_goes_with_it),
     Case(story=store_keys.expired_credentials_are_forgotten),
+    Case(story=store_history.ends_are_gathered_from_the_journal),
+    Case(story=store_history.calls_of_sized_tools_come_with_their_arguments),
+    Case(story=store_history.answers_tell_how_long_somebody_was_waited_for),
+    Case(story=store_history.what_is_kept_is_kept_once),
+    Case(story=store_history.the_journal_is_gathered_part_by_part),
+    Case(story=store_history.history_is_the_owners),
+    Case(story=store_history.old_hours_are_forgotten),
 )
 
 

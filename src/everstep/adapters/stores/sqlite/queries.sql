@@ -504,3 +504,106 @@ UPDATE credentials SET last_used_at = ? WHERE id = ?;
 -- name: forget_credentials
 -- They are not good for anything any more.
 DELETE FROM credentials WHERE expires_at < ?;
+
+-- name: gather_upto
+-- The end of the next part of the journal to be gathered.
+SELECT min(coalesce(max(id), 0), :after + :limit) FROM events;
+
+-- name: gather_calls
+-- Calls that ended, alike ones counted; times from intent to outcome, so that those of a plain task add up. Tools whose
+-- calls differ in size are left to `gather_sized`.
+SELECT t.owner, t.plan_name, iif(instr(e.step, '['), substr(e.step, 1, instr(e.step, '[') - 1), e.step) AS said,
+       s.body ->> '$.data.tool' AS tool, e.type, e.at / 3600000 AS hour, max(0, e.at - s.at) AS ms, count(*)
+FROM events e
+CROSS JOIN tasks t ON t.num = e.task
+CROSS JOIN events s ON s.id = (SELECT i.id FROM events i
+                               WHERE i.task = e.task AND i.seq < e.seq AND i.type = 'attempt.started' AND i.step = e.step
+                               ORDER BY i.seq DESC LIMIT 1)
+WHERE e.id > :after AND e.id <= :upto
+  AND e.type IN ('step.completed', 'attempt.failed', 'attempt.timed_out', 'attempt.killed', 'attempt.abandoned')
+  AND iif(e.type = 'step.completed',
+          e.body ->> '$.data.attempt' IS NOT NULL AND e.body ->> '$.data.via' IN ('tool', 'fallback'),
+          e.body ->> '$.data.called')
+  AND tool NOT IN (SELECT value FROM json_each(:sized))
+GROUP BY t.owner, t.plan_name, said, tool, e.type, hour, ms;
+
+-- name: gather_sized
+-- The same calls of the other tools, each with its intent.
+SELECT t.owner, t.plan_name, iif(instr(e.step, '['), substr(e.step, 1, instr(e.step, '[') - 1), e.step) AS said,
+       s.body ->> '$.data.tool' AS tool, e.type, e.at / 3600000 AS hour, max(0, e.at - s.at) AS ms, s.body
+FROM events e
+CROSS JOIN tasks t ON t.num = e.task
+CROSS JOIN events s ON s.id = (SELECT i.id FROM events i
+                               WHERE i.task = e.task AND i.seq < e.seq AND i.type = 'attempt.started' AND i.step = e.step
+                               ORDER BY i.seq DESC LIMIT 1)
+WHERE e.id > :after AND e.id <= :upto
+  AND e.type IN ('step.completed', 'attempt.failed', 'attempt.timed_out', 'attempt.killed', 'attempt.abandoned')
+  AND iif(e.type = 'step.completed',
+          e.body ->> '$.data.attempt' IS NOT NULL AND e.body ->> '$.data.via' IN ('tool', 'fallback'),
+          e.body ->> '$.data.called')
+  AND tool IN (SELECT value FROM json_each(:sized));
+
+-- name: gather_retries
+-- Retries that count, and how long each was to wait.
+SELECT t.owner, t.plan_name, iif(instr(e.step, '['), substr(e.step, 1, instr(e.step, '[') - 1), e.step) AS said,
+       s.body ->> '$.data.tool' AS tool, e.at / 3600000 AS hour,
+       max(0, CAST(round((julianday(e.body ->> '$.data.retry.next_at') - 2440587.5) * 86400000) AS INTEGER) - e.at) AS ms,
+       s.body
+FROM events e
+CROSS JOIN tasks t ON t.num = e.task
+CROSS JOIN events s ON s.id = (SELECT i.id FROM events i
+                               WHERE i.task = e.task AND i.seq < e.seq AND i.type = 'attempt.started' AND i.step = e.step
+                               ORDER BY i.seq DESC LIMIT 1)
+WHERE e.id > :after AND e.id <= :upto AND e.type = 'step.retry_scheduled' AND e.body ->> '$.data.counted';
+
+-- name: gather_tasks
+-- Tasks that ended, and those that began for the first time: how long they took, or waited.
+SELECT t.owner, t.plan_name, e.type, e.body ->> '$.data.outcome' AS outcome, e.at / 3600000 AS hour,
+       CASE e.type
+           WHEN 'task.started' THEN max(0, e.at - t.created_at)
+           WHEN 'task.cancelled' THEN max(0, e.at - coalesce(t.started_at, t.created_at))
+           ELSE CAST(round((e.body ->> '$.data.duration_s') * 1000) AS INTEGER)
+       END AS ms,
+       count(*)
+FROM events e
+CROSS JOIN tasks t ON t.num = e.task
+WHERE e.id > :after AND e.id <= :upto
+  AND (e.type IN ('task.completed', 'task.failed', 'task.cancelled') OR (e.type = 'task.started' AND e.seq = 2))
+GROUP BY t.owner, t.plan_name, e.type, outcome, hour, ms;
+
+-- name: gather_completed
+-- The newest of the tasks that completed.
+SELECT t.id FROM events e CROSS JOIN tasks t ON t.num = e.task
+WHERE e.id > :after AND e.id <= :upto AND e.type = 'task.completed'
+ORDER BY e.id DESC LIMIT :few;
+
+-- name: gather_pauses
+-- Questions about steps that were answered, or ran out: how long they were open.
+SELECT t.owner, t.plan_name, iif(instr(p.step, '['), substr(p.step, 1, instr(p.step, '[') - 1), p.step),
+       p.type, e.at / 3600000, max(0, e.at - p.opened_at)
+FROM events e
+CROSS JOIN pauses p ON p.id = e.body ->> '$.data.pause'
+CROSS JOIN tasks t ON t.num = e.task
+WHERE e.id > :after AND e.id <= :upto AND e.type IN ('pause.answered', 'pause.expired') AND p.step IS NOT NULL;
+
+-- name: find_history
+-- As it stands, inside the transaction that adds to it.
+SELECT sketch, n, total_ms FROM history
+WHERE bucket = ? AND owner = ? AND kind = ? AND name = ? AND outcome = ? AND size = ? AND plan = ? AND step = ?;
+
+-- name: put_history
+-- With what was added.
+INSERT INTO history (bucket, owner, kind, name, outcome, size, plan, step, sketch, n, total_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET sketch = excluded.sketch, n = excluded.n, total_ms = excluded.total_ms;
+
+-- name: list_history
+-- By bucket, and in each by owner.
+SELECT bucket, owner, kind, name, outcome, size, plan, step, sketch, n, total_ms FROM history
+WHERE bucket >= :since AND bucket <= :until
+  AND (:owner IS NULL OR owner = :owner) AND (:kind IS NULL OR kind = :kind) AND (:plan IS NULL OR plan = :plan)
+ORDER BY bucket, owner, kind, name;
+
+-- name: forget_history
+-- Hours that are too old; standing rows stay.
+DELETE FROM history WHERE bucket > 0 AND bucket < :before;

@@ -39,6 +39,7 @@ class SqliteStore(SqliteTraffic):
         allow_fuse: bool = False,
         audit_key: str = "",
     ) -> None:
+        super().__init__()
         self._setup = Setup(
             path=path,
             artifacts=artifacts or path.parent / "artifacts",

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from typing import cast
+from typing import Final, cast
 
 from everstep.adapters.stores.sqlite import questions
 from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
 from everstep.adapters.stores.sqlite.desk import HALT, Desk
+from everstep.adapters.stores.sqlite.history import SqliteHistory
 from everstep.adapters.stores.sqlite.hold import Hold, opened
 from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
 from everstep.domain.ids import Instant, TaskId
@@ -50,9 +51,12 @@ class HaltUnit:
 
 
 class SqliteTraffic:
-    """Rates, the halt and the queue of a store on a file."""
+    """Rates, the halt, the queue and the history of a store on a file."""
 
     _held: Hold | None = None
+
+    def __init__(self) -> None:
+        self.history: Final = SqliteHistory(lambda: self._hold)
 
     @property
     def _hold(self) -> Hold:

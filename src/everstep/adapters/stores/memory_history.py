@@ -1,0 +1,146 @@
+"""History of a store in memory: the same rules, event by event. There is no one order of commits, so each task has a
+mark of its own; the cursor counts all events.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from everstep.adapters.stores import gathering
+from everstep.adapters.stores.kept import Kept
+from everstep.domain import events as e
+from everstep.domain.history import HistoryKey, HistoryRow, hour_of, merged
+from everstep.domain.ids import Instant, StepPath, TaskId, split_path
+from everstep.domain.pauses import Pause
+from everstep.domain.sketch import Sketch
+from everstep.ports.history import Gathered, HistoryFilter, Observed
+from everstep.wire.event import decode
+
+
+class MemoryHistory:
+    """The verbs of `History` on dictionaries."""
+
+    def __init__(self, tasks: Mapping[TaskId, Kept]) -> None:
+        self._tasks = tasks
+        self._rows: dict[tuple[HistoryKey, int], Sketch] = {}
+        self._marks: dict[TaskId, int] = {}
+        self._seen: dict[TaskId, int] = {}
+        """Marks of what was gathered last, and not kept yet."""
+
+    async def gather(self, sized: frozenset[str], limit: int) -> Gathered:
+        """The next part of every journal."""
+        after = sum(self._marks.values())
+        observed: list[Observed] = []
+        completed: list[TaskId] = []
+        self._seen = dict(self._marks)
+        for task, kept in self._tasks.items():
+            mark = self._marks.get(task, 0)
+            part = kept.events[mark : mark + limit]
+            if not part:
+                continue
+            limit -= len(part)
+            self._seen[task] = mark + len(part)
+            told = _Told(kept)
+            observed += told.observed(mark, len(part), sized)
+            completed += [task for event in part if event.type == e.TaskCompleted.TYPE]
+            if limit <= 0:
+                break
+        few = tuple(completed[-gathering.COMPLETED_MAX :])
+        return Gathered(after=after, upto=sum(self._seen.values()), observed=tuple(observed), completed=few)
+
+    async def keep(self, gathered: Gathered, rows: Sequence[HistoryRow]) -> bool:
+        """All of it, unless the cursor has moved."""
+        if gathered.after != sum(self._marks.values()) or gathered.upto != sum(self._seen.values()):
+            return False
+        for row in rows:
+            place = (row.key, row.bucket)
+            self._rows[place] = merged(self._rows.get(place), row)
+        self._marks = dict(self._seen)
+        return True
+
+    async def rows(self, which: HistoryFilter) -> Sequence[HistoryRow]:
+        """What is kept."""
+        found = [
+            HistoryRow(key=key, bucket=bucket, sketch=sketch)
+            for (key, bucket), sketch in self._rows.items()
+            if which.since <= bucket
+            and (which.until is None or bucket <= which.until)
+            and which.owner in (None, key.owner)
+            and which.kind in (None, key.kind)
+            and which.plan in (None, key.plan)
+        ]
+        return sorted(found, key=lambda row: (row.bucket, row.key.owner, row.key.kind, row.key.name))
+
+    async def forget(self, before: int) -> None:
+        """Hours before this one."""
+        self._rows = {place: row for place, row in self._rows.items() if not 0 < place[1] < before}
+
+
+class _Told:
+    """One journal, read from its beginning: an end is understood by its intent."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._owner, self._plan = kept.new.owner, kept.new.plan_name
+        self._intents: dict[StepPath | None, e.Recorded] = {}
+        self._pauses: dict[str, tuple[Instant, Pause]] = {}
+
+    def observed(self, mark: int, count: int, sized: frozenset[str]) -> list[Observed]:
+        """What these events tell."""
+        found: list[Observed] = []
+        for place, one in enumerate(self._kept.events[: mark + count]):
+            if one.type == e.TaskCreated.TYPE:
+                continue
+            event = decode(one.encoded)
+            if isinstance(event.body, e.AttemptStarted):
+                self._intents[event.step] = event
+            elif isinstance(event.body, e.PauseOpened):
+                self._pauses[event.body.pause.id] = (event.at, event.body.pause)
+            if place >= mark:
+                found += self._of(event, sized)
+        return found
+
+    def _of(self, event: e.Recorded, sized: frozenset[str]) -> Iterator[Observed]:
+        hour, body = hour_of(event.at), event.body
+        match body:
+            case e.StepCompleted() if body.attempt is not None and body.via in gathering.CALLED:
+                yield self._call(event, sized)
+            case e.AttemptEnded() if body.called:
+                yield self._call(event, sized)
+            case e.StepRetryScheduled() if body.counted:
+                wait = (body.error.retry_at or event.at) - event.at
+                intent = self._intents[event.step].body
+                assert isinstance(intent, e.AttemptStarted)
+                key = gathering.retry_key(self._owner, self._plan, _step(event), tool=intent.tool)
+                yield Observed(key, hour, max(0, wait), input=intent.input if intent.tool in sized else None)
+            case e.TaskCompleted() | e.TaskFailed():
+                outcome = body.outcome if isinstance(body, e.TaskCompleted) else None
+                key = gathering.plan_key(self._owner, self._plan, body.TYPE, outcome)
+                yield Observed(key, hour, round(body.duration_s * 1000))
+            case e.TaskCancelled():
+                began = self._kept.row.started_at or self._kept.new.at
+                yield Observed(
+                    gathering.plan_key(self._owner, self._plan, body.TYPE, None), hour, max(0, event.at - began)
+                )
+            case e.TaskStarted() if event.seq == 2:
+                yield Observed(
+                    gathering.queued_key(self._owner, self._plan), hour, max(0, event.at - self._kept.new.at)
+                )
+            case e.PauseAnswered() | e.PauseExpired():
+                opened_at, pause = self._pauses[body.pause]
+                if pause.step is not None:
+                    key = gathering.pause_key(self._owner, self._plan, split_path(pause.step)[0], pause.type)
+                    yield Observed(key, hour, max(0, event.at - opened_at))
+            case _:
+                pass
+
+    def _call(self, event: e.Recorded, sized: frozenset[str]) -> Observed:
+        intent = self._intents[event.step]
+        assert isinstance(intent.body, e.AttemptStarted)
+        tool = intent.body.tool
+        key = gathering.call_key(self._owner, self._plan, _step(event), tool=tool, type=event.body.TYPE)
+        arguments = intent.body.input if tool in sized else None
+        return Observed(key, hour_of(event.at), max(0, event.at - intent.at), input=arguments)
+
+
+def _step(event: e.Recorded) -> str:
+    assert event.step is not None
+    return split_path(event.step)[0]
