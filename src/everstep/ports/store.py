@@ -283,6 +283,25 @@ class Troubles(Protocol):
         """Errors, newest first, each once."""
 
 
+@record
+class Placed:
+    """An event, whose it is, and its place in the order of all commits."""
+
+    place: int
+    owner: str
+    event: Journaled
+
+
+class Tail(Protocol):
+    """The journals of all tasks as one line, in the order of their commits. Places rise; they are not dense."""
+
+    async def last(self) -> Placed | None:
+        """The newest event of all; None if there is none."""
+
+    async def read(self, after: int, limit: int, owner: str | None = None) -> Sequence[Placed]:
+        """What comes after a place, of one owner or of everybody."""
+
+
 class Store(Protocol):
     """The verbs. Times come in as values; the store never decides by its own clock what an event says."""
 
@@ -297,6 +316,10 @@ class Store(Protocol):
     @property
     def history(self) -> History:
         """How long things took and how they ended."""
+
+    @property
+    def tail(self) -> Tail:
+        """What happened over all tasks, in one line."""
 
     async def open(self, worker: Worker) -> None:
         """Lock or register, migrate, verify durability; raises StoreLocked, StoreRefused, Unavailable."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from everstep.adapters.stores import permits
 from everstep.adapters.stores.journal import Stamp
+from everstep.adapters.stores.memory_tail import MemoryTail
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.breaker import Breaker, BreakerKey
@@ -26,7 +27,13 @@ class Kept:
     epoch: i.Epoch = i.Epoch(0)
     worker: i.WorkerId | None = None
     updated_at: i.Instant
+    tail: MemoryTail
     events: list[port.Journaled] = field(default_factory=list)
+
+    def write(self, events: Sequence[port.Journaled]) -> None:
+        """Into its journal, and into the line of all."""
+        self.events.extend(events)
+        self.tail.add(self.new.owner, events)
 
     @property
     def last_seq(self) -> i.Seq:

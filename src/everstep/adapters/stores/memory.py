@@ -73,9 +73,9 @@ class MemoryStore(MemoryTraffic):
         plan = plan_payload(new)
         if plan is not None:
             self._payloads.update([plan])
-        kept = Kept(new=new, row=journal.QUEUED, num=len(self._tasks) + 1, updated_at=new.at)
+        kept = Kept(new=new, row=journal.QUEUED, num=len(self._tasks) + 1, updated_at=new.at, tail=self.tail)
         events = journal.commit_drafts(kept.stamp(new.at, 1, new.actor), (new.created,)).events
-        kept.events.extend(events)
+        kept.write(events)
         self._tasks[new.id] = kept
         for told in [self._command(command) for command in new.commands]:
             assert isinstance(told, port.Committed)
@@ -170,7 +170,7 @@ class MemoryStore(MemoryTraffic):
             started_at=claim.at if kept.row.started_at is None else kept.row.started_at,
         )
         kept.epoch, kept.worker, kept.updated_at = one.lease.epoch, one.lease.worker, claim.at
-        kept.events.extend(one.events)
+        kept.write(one.events)
         return one
 
     def _claimable(self, claim: port.Claim) -> Iterator[Kept]:
@@ -316,7 +316,7 @@ class MemoryStore(MemoryTraffic):
     def _write(self, kept: Kept, row: t.TaskRow, at: i.Instant, answer: port.Committed) -> None:
         kept.row = row
         kept.updated_at = at
-        kept.events.extend(answer.events)
+        kept.write(answer.events)
 
     def _follow(self, kept: Kept, changes: Sequence[PauseChange]) -> None:
         """The list of pauses follows the journal."""

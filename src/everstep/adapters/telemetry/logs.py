@@ -109,10 +109,15 @@ class LogSink:
     def progress(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
         """How far a running call has come; nobody has to listen."""
         for listener in self._listeners:
-            listener(task, step, fraction, text)
+            listener.progress(task, step, fraction, text)
+
+    def output(self, task: TaskId, step: StepPath, attempt: int, text: str) -> None:
+        """Text that a running call produces; nobody has to listen."""
+        for listener in self._listeners:
+            listener.output(task, step, attempt, text)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Hear of progress until the returned function is called; beyond the bound nobody more is heard."""
+        """Hear of progress and output until the returned function is called; beyond the bound nobody more is heard."""
         with self._lock:
             if len(self._listeners) < LISTENERS_MAX:
                 self._listeners = (*self._listeners, listener)

@@ -35,6 +35,7 @@ CASES: Final = (
     Case(story=store_lists.lists_page_newest_first),
     Case(story=store_lists.lists_are_filtered, proves=("WF-8",)),
     Case(story=store_lists.tasks_are_found_by_name),
+    Case(story=store_lists.all_journals_are_one_line),
     Case(story=store_lists.payloads_are_kept_by_content),
     Case(story=store_lists.a_long_plan_is_a_plan),
     Case(story=store_lists.figures_are_told),

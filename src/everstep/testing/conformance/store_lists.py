@@ -111,6 +111,31 @@ async def tasks_are_found_by_name(rig: Rig) -> None:
             assert list(await on.store.find_task(owner, name)) == []
 
 
+async def all_journals_are_one_line(rig: Rig) -> None:
+    async with scene(rig) as on:
+        assert await on.store.tail.last() is None
+        assert await on.store.tail.read(0, 10) == []
+        mine = await on.held()
+        theirs = await on.created(owner="ana")
+        done(await on.commit(f.step_commit(mine, f.finished())))
+        line = await on.store.tail.read(0, 10)
+        assert [(one.event.task, one.event.seq) for one in line] == [
+            (mine.id, 1),
+            (mine.id, 2),
+            (theirs, 1),
+            (mine.id, 3),
+        ]
+        assert [one.owner for one in line] == ["local", "local", "ana", "local"]
+        assert sorted({one.place for one in line}) == [one.place for one in line]
+        assert [one.event for one in line if one.event.task == mine.id] == await on.store.read_events(
+            mine.id, Seq(0), 10
+        )
+        assert await on.store.tail.last() == line[-1]
+        assert await on.store.tail.read(line[0].place, 2) == line[1:3]
+        assert await on.store.tail.read(0, 10, "ana") == [line[2]]
+        assert await on.store.tail.read(line[-1].place, 10) == []
+
+
 async def payloads_are_kept_by_content(rig: Rig) -> None:
     async with scene(rig) as on:
         large = f.CODEC.seal({"text": "ü" * 40_000})

@@ -203,6 +203,19 @@ FROM tasks t CROSS JOIN events e ON e.task = t.num
 WHERE t.id = :task AND e.seq > :after
 ORDER BY e.seq LIMIT :limit;
 
+-- name: read_tail
+-- All journals as one line, from a place on.
+SELECT e.id, t.owner, t.id, e.seq, e.type, e.step, e.body
+FROM events e CROSS JOIN tasks t ON t.num = e.task
+WHERE e.id > :after AND (:owner IS NULL OR t.owner = :owner)
+ORDER BY e.id LIMIT :limit;
+
+-- name: tail_end
+-- The newest event of all.
+SELECT e.id, t.owner, t.id, e.seq, e.type, e.step, e.body
+FROM events e CROSS JOIN tasks t ON t.num = e.task
+ORDER BY e.id DESC LIMIT 1;
+
 -- name: list_tasks
 -- Newest first; the cursor is the last row's (created_at, num).
 SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,

@@ -10,6 +10,7 @@ from everstep.adapters.stores.sqlite.desk import HALT, Desk
 from everstep.adapters.stores.sqlite.history import SqliteHistory
 from everstep.adapters.stores.sqlite.hold import Hold, opened
 from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
+from everstep.adapters.stores.sqlite.tail import SqliteTail
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.rate import reserve
 from everstep.domain.record import record
@@ -51,12 +52,17 @@ class HaltUnit:
 
 
 class SqliteTraffic:
-    """Rates, the halt, the queue and the history of a store on a file."""
+    """Rates, the halt, the queue, the history and the line of all events of a store on a file."""
 
     _held: Hold | None = None
 
     def __init__(self) -> None:
         self.history: Final = SqliteHistory(lambda: self._hold)
+
+    @property
+    def tail(self) -> SqliteTail:
+        """What happened over all tasks."""
+        return SqliteTail(lambda: self._hold)
 
     @property
     def _hold(self) -> Hold:
