@@ -42,6 +42,7 @@ class Context:
     cancelled: bool = False
     log: Log = field(default_factory=Lines)
     fractions: list[float] = field(default_factory=list)
+    streamed: list[str] = field(default_factory=list)
     used: list[object] = field(default_factory=list)
 
     def now(self) -> Instant:
@@ -55,6 +56,9 @@ class Context:
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         self.fractions.append(fraction)
+
+    def stream(self, text: str) -> None:
+        self.streamed.append(text)
 
     def usage(
         self,

@@ -72,7 +72,6 @@ class NetworkDoor:
             settings=settings,
             version=version("everstep"),
             incarnation=str(holder.get("incarnation") or ""),
-            listen=desk.listen,
         )
         self._gate = make_app(self._api, desk.access, settings, mounts=self._mounts())
         await self._listener.start(self._gate)

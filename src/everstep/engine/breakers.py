@@ -42,6 +42,8 @@ class Breakers:
         """All that may hold a call back, or have failures that still count."""
         self.wake: Callable[[TaskId], bool] = lambda _task: False
         """Have a task looked at again; whether it was here and only waiting."""
+        self.moved: Callable[[Breaker], None] = lambda _breaker: None
+        """Who wants to know that one has opened or closed."""
         self.renewals: Final = Renewals()
         """Of credentials: whoever shares a breaker shares one."""
         self._fine: dict[BreakerKey, deque[Instant]] = {}
@@ -124,6 +126,9 @@ class Breakers:
     def learned(self, breakers: Iterable[Breaker], *, refused_at: Instant | None = None) -> None:
         """As they stand now; whoever waits for one that lets calls through again is woken."""
         for breaker in breakers:
+            before = self.troubled.get(breaker.key)
+            if breaker.state is not (BreakerState.CLOSED if before is None else before.state):
+                self.moved(breaker)
             self.troubled[breaker.key] = breaker
             self._refused.pop(breaker.key, None)
             if refused_at is not None and breaker.permit is not None:

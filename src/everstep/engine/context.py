@@ -100,6 +100,11 @@ class CallContext:
     def progress(self, fraction: float, text: str | None = None) -> None:
         self._kit.sink.progress(self._intent.task, self._intent.step, fraction, text)
 
+    def stream(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"ctx.stream takes text, not {type(text).__name__}")
+        self._kit.sink.output(self._intent.task, self._intent.step, self._intent.attempt.number, text)
+
     def usage(
         self,
         cost: float | None = None,

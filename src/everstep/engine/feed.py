@@ -7,12 +7,27 @@ journal. The feed is a hint about what is durable, never the truth.
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from everstep.domain.ids import TaskId
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject
 from everstep.ports.store import Journaled
 
 QUEUE_MAX = 1000
+
+
+@record
+class Notice:
+    """Something changed that is no event of a task: only a hint to look. `owner` None: it concerns everybody."""
+
+    topic: str
+    data: JsonObject
+    owner: str | None = None
+
+
+Hear: TypeAlias = Callable[[Notice], None]
 
 
 class Subscription:
@@ -68,6 +83,7 @@ class Feed:
     def __init__(self) -> None:
         self._by_task: dict[TaskId, list[Subscription]] = {}
         self._all: list[Subscription] = []
+        self._hearing: list[Hear] = []
         self._closed = False
 
     def join(self, task: TaskId | None, types: frozenset[str] | None = None) -> Subscription:
@@ -99,6 +115,16 @@ class Feed:
             subscription.push(mine)
         if mine is not events:
             self.publish(events[len(mine) :])
+
+    def notice(self, notice: Notice) -> None:
+        """Tell those who want to hear of such things."""
+        for hear in self._hearing:
+            hear(notice)
+
+    def hear(self, hear: Hear) -> Callable[[], None]:
+        """Hear every notice; returns how to stop."""
+        self._hearing.append(hear)
+        return lambda: self._hearing.remove(hear)
 
     def close(self) -> None:
         """The engine stops: every reader learns it, and whoever comes later."""

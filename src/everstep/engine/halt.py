@@ -6,6 +6,7 @@ only spares it the asking.
 
 from everstep.domain.errors import Validation
 from everstep.domain.pausing import MODES
+from everstep.engine.feed import Notice
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.ports.traffic import Halt
@@ -31,6 +32,7 @@ async def halt(wanted: Halt, kit: Kit, loop: Loop) -> Halt:
         if not kept:
             kit.passage.halted = before
     loop.look_again()
+    kit.feed.notice(Notice(topic="halt", data={"on": True, "mode": wanted.mode, "by": wanted.by, "note": wanted.note}))
     return wanted
 
 
@@ -39,3 +41,4 @@ async def go_on(kit: Kit, loop: Loop) -> None:
     await kit.passage.traffic.set_halt(None)
     kit.passage.halted = None
     loop.look_again()
+    kit.feed.notice(Notice(topic="halt", data={"on": False}))

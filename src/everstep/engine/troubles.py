@@ -9,6 +9,8 @@ from everstep.domain.events import Who
 from everstep.domain.ids import StepPath, TaskId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
+from everstep.domain.values import JsonObject
+from everstep.engine.feed import Notice
 from everstep.engine.kit import Kit
 from everstep.ports.store import ErrorFilter, KeptError, TaskFilter
 
@@ -29,6 +31,12 @@ class TroubleDesk:
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
+        kit.breakers.moved = self._moved
+
+    def _moved(self, breaker: Breaker) -> None:
+        key = breaker.key
+        data: JsonObject = {"id": key.id, "tool": key.tool, "target": key.target, "state": breaker.state.value}
+        self._kit.feed.notice(Notice(topic="breaker", data=data, owner=key.owner))
 
     async def errors(self, which: ErrorFilter) -> Sequence[KeptError]:
         """Every recorded error, newest first."""

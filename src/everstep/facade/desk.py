@@ -1,6 +1,6 @@
 """Desk: every operation once, with who asks. Doors translate into these calls and back; there is no second way in."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import NotFound, Validation
@@ -19,7 +19,7 @@ from everstep.engine.submit import submit
 from everstep.facade.accept import Acceptance, Wish
 from everstep.facade.monitoring import Monitoring
 from everstep.facade.steering import Steering
-from everstep.ports.sink import Listener
+from everstep.facade.watching import Watching
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
 
 __all__ = ["Desk", "Wish"]
@@ -37,6 +37,8 @@ class Desk(Steering):
         """What went wrong over all tasks, and how to reset a breaker."""
         self.monitoring = Monitoring(runtime)
         """Figures of this engine and its store."""
+        self.watching = Watching(runtime.kit)
+        """All tasks at once, as they change."""
         self._workspace = workspace
         self._plans = Acceptance(runtime.kit)
 
@@ -60,10 +62,6 @@ class Desk(Steering):
     def check(self, plan: PlanSpec, *, trusted: bool = True) -> tuple[Problem, ...]:
         """Every problem of a plan with this engine's tools."""
         return check_plan(plan, self._kit, trusted=trusted)
-
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Hear how far running calls have come; returns how to stop."""
-        return self._kit.sink.listen(listener)
 
     # Tasks
 

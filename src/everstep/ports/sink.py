@@ -1,12 +1,20 @@
 """Sink: where the engine's own remarks go. Never the journal, never a step's values."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from everstep.domain.ids import StepPath, TaskId
 from everstep.domain.values import JsonValue
 
-Listener: TypeAlias = Callable[[TaskId, StepPath, float, str | None], None]
+
+class Listener(Protocol):
+    """Hears what running calls say, from any thread; it must not keep them."""
+
+    def progress(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
+        """How far one has come."""
+
+    def output(self, task: TaskId, step: StepPath, attempt: int, text: str) -> None:
+        """Text that one produces while it works."""
 
 
 class Sink(Protocol):
@@ -21,5 +29,8 @@ class Sink(Protocol):
     def progress(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
         """How far a running call has come: volatile, shown to whoever watches."""
 
+    def output(self, task: TaskId, step: StepPath, attempt: int, text: str) -> None:
+        """Text that a running call produces: volatile, shown to whoever watches."""
+
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Hear of progress; returns how to stop."""
+        """Hear of progress and output; returns how to stop."""

@@ -120,6 +120,9 @@ class Ctx(Protocol):
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Volatile: shown, never stored."""
 
+    def stream(self, text: str) -> None:
+        """Text as it comes, for whoever watches: volatile, never stored; what counts is what the call returns."""
+
     def usage(
         self,
         cost: float | None = None,

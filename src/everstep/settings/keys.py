@@ -209,6 +209,11 @@ KEYS: Final = (
     _key("serve.allowed_origins", WORDS, [], "web pages that may ask it, besides its own"),
     _key("serve.request_timeout", DURATION, "30s", "how long one request may take", within=(100, _HOUR)),
     _key("serve.rate", RATE, "50/1s", "requests of one token"),
+    _key("events.heartbeat", DURATION, "15s", "a stream that has been silent for so long says so", within=(100, _HOUR)),
+    _key("events.tick_hz", COUNT, 4, "ticks of a running task in a second, at most", within=(1, 10)),
+    _key("events.queue", COUNT, 1_000, "frames that wait for one slow reader", within=(10, 100_000)),
+    _key("events.queue_bytes", SIZE, "1MiB", "and how much they may be together", within=(64 * _KIB, 1 << 30)),
+    _key("events.sockets_per_token", COUNT, 32, "streams of one token at the same time", within=(1, 100_000)),
     _key("engine.tasks", COUNT, 64, "tasks at work in one process", within=(1, 10_000)),
     _key("engine.heartbeat", DURATION, "5s", "how often a worker gives a sign of life", within=(100, 60 * _SECOND)),
     _key(

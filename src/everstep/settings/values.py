@@ -75,6 +75,17 @@ class RetrySettings:
 
 
 @record
+class EventSettings:
+    """How streams of events behave."""
+
+    heartbeat_ms: Millis
+    tick_hz: int
+    queue: int
+    queue_bytes: int
+    sockets_per_token: int
+
+
+@record
 class Said:
     """A checked value, who said it, and where its relative paths count from."""
 
@@ -101,6 +112,7 @@ class Settings:
     log_level: str
     serve: ServeSettings
     engine: EngineSettings
+    events: EventSettings
     limits: LimitSettings
     consent: Consent
     """What the operator says about calls."""
@@ -180,6 +192,13 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         log_level=merged.text("log_level"),
         serve=_serve(merged),
         engine=_engine(merged),
+        events=EventSettings(
+            heartbeat_ms=Millis(merged.number("events.heartbeat")),
+            tick_hz=merged.number("events.tick_hz"),
+            queue=merged.number("events.queue"),
+            queue_bytes=merged.number("events.queue_bytes"),
+            sockets_per_token=merged.number("events.sockets_per_token"),
+        ),
         limits=LimitSettings(
             body_bytes=merged.number("limits.body"),
             items=merged.number("limits.items"),

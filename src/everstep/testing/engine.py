@@ -52,6 +52,7 @@ class QuietSink:
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, JsonObject]] = []
+        self._listeners: list[Listener] = []
 
     def note(self, event: str, **fields: JsonValue) -> None:
         """Kept."""
@@ -64,10 +65,19 @@ class QuietSink:
     def progress(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
         """Kept."""
         self.notes.append(("progress", {"task": task, "step": step, "fraction": fraction, "text": text}))
+        for listener in self._listeners:
+            listener.progress(task, step, fraction, text)
 
-    def listen(self, _listener: Listener) -> Callable[[], None]:
-        """Nobody hears anything: look at `notes`."""
-        return lambda: None
+    def output(self, task: TaskId, step: StepPath, attempt: int, text: str) -> None:
+        """Kept."""
+        self.notes.append(("output", {"task": task, "step": step, "attempt": attempt, "text": text}))
+        for listener in self._listeners:
+            listener.output(task, step, attempt, text)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Passed on, too."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
 
 class Inbox:

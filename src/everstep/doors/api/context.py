@@ -1,12 +1,11 @@
 """What a handler works with: the desk behind it, the request before it, and the few things several handlers need."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from everstep.domain.attempts import History, history_of
 from everstep.domain.errors import EverstepError
 from everstep.domain.events import Who
-from everstep.domain.ids import Seq, StepPath, TaskId
+from everstep.domain.ids import Seq, TaskId
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -14,10 +13,6 @@ from everstep.doors.api.request import Fields, Request, Response, reply
 from everstep.facade.desk import Desk
 from everstep.settings import Settings
 from everstep.wire.event import decode
-
-Hear: TypeAlias = Callable[[TaskId, StepPath, float, str | None], None]
-Listen: TypeAlias = Callable[[Hear], Callable[[], None]]
-"""Hear of progress, from any thread, until the returned function is called."""
 
 
 @record
@@ -28,7 +23,6 @@ class Backing:
     settings: Settings
     version: str
     incarnation: str
-    listen: Listen | None = None
 
 
 @record

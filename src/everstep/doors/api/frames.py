@@ -1,58 +1,97 @@
-"""Frames of an event stream (interfaces, section 6), each one line of JSON. Only their spelling."""
+"""Frames of an event stream (interfaces, section 6): their spelling. Each is spelled once, whoever gets it."""
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from everstep.domain.ids import Instant, Seq, StepPath
 from everstep.domain.progress import progress_of
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
+from everstep.facade.watching import Notice
 from everstep.ports.store import Journaled
 from everstep.wire.times import to_text
 
-HEARTBEAT_S: Final = 15
+Place: TypeAlias = Seq | str
+"""Where a stream is: the seq of a task, or the cursor of all tasks."""
+Notes: TypeAlias = Mapping[StepPath, tuple[float, str | None]]
+"""What running calls said of how far they are."""
+
+VERSION: Final = 1
 
 
-def hello(state: TaskState, server: str, incarnation: str) -> bytes:
+class Frame:
+    """One frame; every form of it is made at most once, and shared. `place` is set on events: where they lead to."""
+
+    __slots__ = ("_sse", "_text", "data", "place", "type")
+
+    def __init__(self, type: str, data: bytes, place: Place | None = None) -> None:
+        self.type = type
+        self.data = data
+        self.place = place
+        self._text: str | None = None
+        self._sse: bytes | None = None
+
+    @property
+    def line(self) -> bytes:
+        """As a line of its own."""
+        return self.data + b"\n"
+
+    @property
+    def text(self) -> str:
+        """As a WebSocket message."""
+        if self._text is None:
+            self._text = self.data.decode()
+        return self._text
+
+    @property
+    def sse(self) -> bytes:
+        """As a server-sent event."""
+        if self.type == "heartbeat":
+            return b": hb\n\n"
+        if self._sse is None:
+            name = b"" if self.place is None else b"id: %s\n" % str(self.place).encode()
+            self._sse = b"event: %s\n%sdata: %s\n\n" % (self.type.encode(), name, self.data)
+        return self._sse
+
+
+def hello(server: str, incarnation: str, heartbeat_s: float, **what: str | int) -> Frame:
     """The first frame: who answers, and what there is."""
-    return _line({
-        "type": "hello",
-        "v": 1,
-        "server": server,
-        "incarnation": incarnation,
-        "task": state.id,
-        "first_seq": 1,
-        "head_seq": state.seq,
-        "heartbeat_s": HEARTBEAT_S,
-    })  # fmt: skip
+    beat = int(heartbeat_s) if heartbeat_s.is_integer() else heartbeat_s
+    said: JsonObject = {"v": VERSION, "server": server, "incarnation": incarnation, **what, "heartbeat_s": beat}
+    return _frame("hello", said)
 
 
-def snapshot(state: TaskState, task: JsonObject, *, reset: bool) -> bytes:
+def snapshot(seq: Seq, task: JsonObject, *, reset: bool) -> Frame:
     """The whole task; events follow from the next seq."""
-    return _line({"type": "snapshot", "seq": state.seq, "reset": reset, "task": task})
+    return _frame("snapshot", {"seq": seq, "reset": reset, "task": task})
 
 
-def resync_required(state: TaskState, reason: str) -> bytes:
-    """What was asked for is not there; a snapshot follows."""
-    return _line({"type": "resync_required", "reason": reason, "first_seq": 1, "head_seq": state.seq})
+def resync_required(reason: str, **ends: int | str | None) -> Frame:
+    """What was asked for is not there; what follows begins anew."""
+    return _frame("resync_required", {"reason": reason, **ends})
 
 
-def event(journaled: Journaled) -> bytes:
+def event(journaled: Journaled) -> Frame:
     """One event: the very bytes of the journal."""
-    return b'{"type":"event","event":' + journaled.encoded + b"}\n"
+    return Frame("event", b'{"type":"event","event":%s}' % journaled.encoded, journaled.seq)
 
 
-def live(seq: Seq) -> bytes:
+def event_at(cursor: str, journaled: Journaled) -> Frame:
+    """The same in the stream of all tasks."""
+    data = b'{"type":"event","cursor":"%s","event":%s}' % (cursor.encode(), journaled.encoded)
+    return Frame("event", data, cursor)
+
+
+def live(place: Place) -> Frame:
     """Caught up: what comes now happens now."""
-    return _line({"type": "live", "seq": seq})
+    return _frame("live", _at(place))
 
 
-def tick(state: TaskState, notes: Mapping[StepPath, tuple[float, str | None]], now: Instant) -> bytes:
+def tick(state: TaskState, notes: Notes, now: Instant) -> Frame:
     """How far it is, between events: volatile."""
     progress = progress_of(state)
-    return _line({
-        "type": "tick",
+    return _frame("tick", {
         "task": state.id,
         "seq": state.seq,
         "volatile": True,
@@ -69,16 +108,32 @@ def _step(state: TaskState, path: StepPath, note: tuple[float, str | None] | Non
     return {"id": path, "fraction": fraction, "note": text, "elapsed_s": elapsed_s}
 
 
-def heartbeat(seq: Seq, now: Instant) -> bytes:
+def output(state: TaskState, call: tuple[StepPath, int], n: int, text: str) -> Frame:
+    """Text that a running call produced: volatile; `n` counts, so that a gap shows."""
+    step, attempt = call
+    said: JsonObject = {"step": step, "attempt": attempt, "n": n, "text": text}
+    return _frame("output", {"task": state.id, "seq": state.seq, "volatile": True, **said})
+
+
+def notice(told: Notice) -> Frame:
+    """Something changed that is no event of a task."""
+    return _frame("notice", {"topic": told.topic, "data": told.data})
+
+
+def heartbeat(place: Place, now: Instant) -> Frame:
     """Nothing happened, and we are still here."""
-    return _line({"type": "heartbeat", "seq": seq, "at": to_text(now)})
+    return _frame("heartbeat", {**_at(place), "at": to_text(now)})
 
 
-def bye(reason: str, seq: Seq) -> bytes:
+def bye(reason: str, place: Place) -> Frame:
     """The last frame when we end it."""
-    return _line({"type": "bye", "reason": reason, "seq": seq})
+    return _frame("bye", {"reason": reason, **_at(place)})
 
 
-def _line(frame: JsonObject) -> bytes:
-    text = json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="backslashreplace") + b"\n"
+def _at(place: Place) -> JsonObject:
+    return {"cursor": place} if isinstance(place, str) else {"seq": place}
+
+
+def _frame(type: str, said: JsonObject) -> Frame:
+    text = json.dumps({"type": type, **said}, ensure_ascii=False, separators=(",", ":"))
+    return Frame(type, text.encode(errors="backslashreplace"))

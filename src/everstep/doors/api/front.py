@@ -1,17 +1,18 @@
 """Api: find the route, check the names in the request, call the handler, turn what went wrong into a reply."""
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Final
 
 from everstep.domain.errors import EngineClosed, EverstepError, Validation
 from everstep.domain.values import NotJson
-from everstep.doors.api.context import Asked, Backing, Listen
+from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.handlers import HANDLERS
+from everstep.doors.api.hub import Hub
 from everstep.doors.api.request import Fields, Request, Response, reply, unknown_fields, unknown_query
 from everstep.doors.api.routes import Match, match
-from everstep.doors.api.stream import watch
+from everstep.doors.api.stream import WATCHES, Watch
 from everstep.doors.errors import MEDIA_TYPE, RETRY_AFTER_S, problem, refusal_of
 from everstep.facade.desk import Desk
 from everstep.settings import Settings
@@ -22,11 +23,9 @@ _log: Final = logging.getLogger("everstep.doors")
 class Api:
     """`/v1` of one engine."""
 
-    def __init__(
-        self, desk: Desk, *, settings: Settings, version: str, incarnation: str = "", listen: Listen | None = None
-    ) -> None:
-        self._back = Backing(desk=desk, settings=settings, version=version, incarnation=incarnation, listen=listen)
-        self._closing = asyncio.Event()
+    def __init__(self, desk: Desk, *, settings: Settings, version: str, incarnation: str = "") -> None:
+        self._back = Backing(desk=desk, settings=settings, version=version, incarnation=incarnation)
+        self._hub = Hub(self._back)
 
     async def handle(self, request: Request) -> Response:
         """One request, one reply; a refusal is a reply too."""
@@ -41,12 +40,19 @@ class Api:
             _log.exception("%s %s failed", request.method, request.path)
             return refused(EverstepError("something went wrong inside; the log has the details"))
 
-    def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """Frames, one line each; close it when you leave. Where there is none, an EverstepError comes first."""
+    async def watch(self, request: Request) -> Watch:
+        """One watcher more. Everything is checked before: where there is no stream, an EverstepError comes."""
         found = match(request.method, request.path)
         if not found.route.streams:
             raise Validation("there is no stream at this path")
-        return watch(self._back, self._admit(found, request), self._closing)
+        return await WATCHES[found.route.handler](self._back, self._hub, self._admit(found, request))
+
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The same as lines; close it when you leave."""
+        watch = await self.watch(request)
+        async with aclosing(watch.frames()) as frames:
+            async for frame in frames:
+                yield frame.line
 
     def streams(self, request: Request) -> bool:
         """Whether a door that can do both answers this with frames: an event path, unless a page is asked for."""
@@ -59,7 +65,7 @@ class Api:
 
     def close(self) -> None:
         """Say good-bye to every stream."""
-        self._closing.set()
+        self._hub.close()
 
     def _admit(self, found: Match, request: Request) -> Asked:
         """Nothing is taken while the gate is closed, and nothing unknown is ever ignored."""

@@ -35,6 +35,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "tasks.patch": rework.patch,
     "tasks.undo": rework.undo,
     "events.page": events.page,
+    "events.all": events.page_of_all,
     "steps.list": steps.list_all,
     "steps.get": steps.get,
     "steps.attempt": steps.attempt,

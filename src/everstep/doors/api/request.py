@@ -201,3 +201,8 @@ def flag_in(query: Mapping[str, str], name: str, *, default: bool) -> bool:
     if text is not None and text not in words:
         raise Validation(f"'{name}' must be 1 or 0")
     return default if text is None else words[text]
+
+
+def wanted_types(query: Mapping[str, str]) -> tuple[str, ...]:
+    """Types of events, or beginnings such as `step.`; none: all."""
+    return tuple(filter(None, query.get("types", "").split(",")))

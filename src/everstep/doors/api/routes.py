@@ -52,6 +52,7 @@ ROUTES: Final = (
     _get(_TASK, "tasks.get", "include"),
     _route("PATCH", _TASK, "w", "tasks.update", body="title labels priority"),
     _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
+    _get("/v1/events", "events.all", "after limit wait ticks types", streams=True),
     _get(f"{_TASK}/steps", "steps.list", "limit cursor"),
     _get(f"{_TASK}/steps/{{step}}", "steps.get"),
     _get(f"{_TASK}/steps/{{step}}/attempts/{{number}}", "steps.attempt"),

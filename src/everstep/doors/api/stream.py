@@ -1,164 +1,203 @@
-"""One watcher of one task: frames in order, live, until the task ends, the watcher leaves or the engine stops.
+"""One watcher: frames in order, live, until the task ends, the watcher leaves or the engine stops.
 
-The desk joins the live tail before it reads the journal, so a watcher gets exactly `after+1, after+2, …`. A watcher
-that does not read is not waited for: the desk's queue overflows and its reader goes back to the journal.
+A watcher reads the journal from where it is, until it has come as far as the channel that everybody shares, and joins
+it in that same turn. So it gets exactly `after+1, after+2, …`, however the two race.
 """
 
-import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
-from typing import Final
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Final, TypeAlias, cast
 
-from everstep.domain.errors import StoreError
-from everstep.domain.fold import fold
-from everstep.domain.ids import Instant, Seq, StepPath, TaskId
-from everstep.domain.states import TaskStatus
+from everstep.domain.ids import Instant, Seq
 from everstep.domain.task import TaskState
 from everstep.doors.api import frames
+from everstep.doors.api.channel import ENDS, Seat, of_type
 from everstep.doors.api.context import Asked, Backing, find_task, journal
-from everstep.doors.api.request import flag_in, number_in
-from everstep.ports.store import Journaled
-from everstep.wire.event import decode
+from everstep.doors.api.frames import Frame, Place
+from everstep.doors.api.hub import Hub
+from everstep.doors.api.line import Line, cursor_of, place_in, trouble_with
+from everstep.doors.api.outlet import ENDED, End, Outlet
+from everstep.doors.api.request import flag_in, number_in, wanted_types
+from everstep.ports.store import Journaled, Placed
 from everstep.wire.task import task_json
 
-QUEUE_MAX: Final = 100
-TICK_S: Final = 0.25
-"""Not more often, and at least every fourth time while something is in flight."""
-TICKS_SKIPPED_MAX: Final = 3
-ENDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled"})
+PAGE: Final = 500
+WITH_BYE: Final = frozenset({1013, 4401, 4404})
+"""Ends that a watcher is told of even where there are no close codes."""
 
 
-def wanted_types(asked: Asked) -> tuple[str, ...]:
-    """Types, or beginnings such as `step.`; none: all."""
-    return tuple(filter(None, asked.query.get("types", "").split(",")))
+class Watch(ABC):
+    """One watcher: take its `frames`; when there are no more, `end` says why."""
 
-
-def of_type(event: Journaled, types: tuple[str, ...]) -> bool:
-    """Whether an event was asked for."""
-    return not types or any(event.type == one or (one[-1] == "." and event.type.startswith(one)) for one in types)
-
-
-async def watch(back: Backing, asked: Asked, closing: asyncio.Event) -> AsyncGenerator[bytes, None]:
-    """The frames of a task's stream; raises before the first one where there is none."""
-    state = await find_task(back, asked)
-    watcher = Watcher(back, asked, state)
-    yield frames.hello(state, back.version, back.incarnation)
-    async for frame in watcher.begin():
-        yield frame
-    async with aclosing(watcher.follow(closing)) as following:
-        async for frame in following:
-            yield frame
-
-
-class Watcher:
-    """Where one watcher is."""
-
-    def __init__(self, back: Backing, asked: Asked, state: TaskState) -> None:
+    def __init__(self, back: Backing, hub: Hub, seat: Seat, place: Place) -> None:
         self._back = back
-        self._state = state
-        self._head = state.seq
-        self._after = Seq(number_in(asked.query, "after", 0, most=2**53)) if "after" in asked.query else None
-        self._last = state.seq if self._after is None else self._after
-        self._types = wanted_types(asked)
-        self._ticks = flag_in(asked.query, "ticks", default=True)
-        self._until_end = asked.query.get("until") == "end"
-        self._live = False
-        self._notes: dict[StepPath, tuple[float, str | None]] = {}
-        self._noted = False
-        self._skipped = 0
-        self._silent_since = time.monotonic()
-        self._queue: asyncio.Queue[Journaled | None] = asyncio.Queue(QUEUE_MAX)
+        self._hub = hub
+        self._seat = seat
+        self.place = place
+        """What it has been given, at least."""
 
-    async def begin(self) -> AsyncIterator[bytes]:
-        """What comes before the events: a snapshot, unless the watcher knows the task up to somewhere."""
-        ahead = self._last > self._head
-        if ahead:
-            yield frames.resync_required(self._state, "ahead")
-        if ahead or self._after is None:
-            history = await journal(self._back, self._state.id)
-            yield frames.snapshot(self._state, task_json(self._state, history), reset=ahead)
-            self._last = self._head
-        if frame := self._caught_up():
+    @property
+    def outlet(self) -> Outlet:
+        """What waits for it."""
+        return self._seat.outlet
+
+    @property
+    def end(self) -> End | None:
+        """Why it is over."""
+        return self._seat.outlet.end
+
+    def pong(self) -> None:
+        """It asks whether we are still here."""
+        self.outlet.put(frames.heartbeat(self.place, Instant(time.time_ns() // 1_000_000)))
+
+    async def frames(self) -> AsyncGenerator[Frame, None]:
+        """All frames. When one is asked for, those before it have been delivered."""
+        async with aclosing(self._told()) as told:
+            async for frame in told:
+                yield frame
+                if frame.place is not None:
+                    self.place = frame.place
+        if self.end is not None and self.end.code in WITH_BYE:
+            yield frames.bye(self.end.reason, self.place)
+
+    @abstractmethod
+    def _told(self) -> AsyncGenerator[Frame, None]:
+        """What this stream tells."""
+
+    async def _live(self) -> AsyncIterator[Frame]:
+        while (frame := await self.outlet.next()) is not None:
             yield frame
 
-    async def follow(self, closing: asyncio.Event) -> AsyncGenerator[bytes, None]:
-        """Events as they become durable, ticks and heartbeats in between."""
-        if self._state.terminal and self._until_end and self._last >= self._head:
-            return
-        leave = self._back.listen(self._hear) if self._back.listen and self._ticks else None
-        pump = asyncio.create_task(self._pump())
-        stop = asyncio.create_task(closing.wait())
-        getter = asyncio.create_task(self._queue.get())
+
+class TaskWatch(Watch):
+    """Of one task."""
+
+    def __init__(self, back: Backing, hub: Hub, asked: Asked, state: TaskState) -> None:
+        self._after = Seq(number_in(asked.query, "after", 0, most=2**53)) if "after" in asked.query else None
+        seat = Seat(
+            who=asked.who,
+            outlet=Outlet(back.settings.events),
+            place=state.seq if self._after is None else self._after,
+            types=wanted_types(asked.query),
+            ticks=flag_in(asked.query, "ticks", default=True),
+            ends_from=state.seq if until_end(asked.query) else None,
+        )
+        super().__init__(back, hub, seat, Seq(seat.place))
+        self._state = state
+
+    async def _told(self) -> AsyncGenerator[Frame, None]:
+        seat, back, state = self._seat, self._back, self._state
+        heartbeat_s = back.settings.events.heartbeat_ms / 1000
+        ends = {"first_seq": 1, "head_seq": state.seq}
+        yield frames.hello(back.version, back.incarnation, heartbeat_s, task=state.id, **ends)
+        ahead = seat.place > state.seq
+        if ahead:
+            yield frames.resync_required("ahead", **ends)
+        if ahead or self._after is None:
+            history = await journal(back, state.id)
+            yield frames.snapshot(state.seq, task_json(state, history), reset=ahead)
+            seat.place = self.place = state.seq
+        if seat.ends_from is not None and state.terminal and seat.place >= state.seq:
+            seat.outlet.finish(ENDED)
+        channel = self._hub.channel(state.id, seat.who)
         try:
-            while True:
-                await asyncio.wait((getter, stop), timeout=self._patience(), return_when=asyncio.FIRST_COMPLETED)
-                if getter.done():
-                    event = getter.result()
-                    if event is None:
-                        break
-                    for frame in self._told(event):
-                        yield frame
-                    if self._until_end and event.type in ENDS and event.seq >= self._head:
-                        return
-                    getter = asyncio.create_task(self._queue.get())
-                elif stop.done():
-                    break
-                elif volatile := self._meanwhile():
-                    self._silent_since = time.monotonic()
-                    yield volatile
-            yield frames.bye("shutdown", self._last)
+            await channel.ready.wait()
+            while not channel.join(seat):
+                async for frame in self._replay():
+                    yield frame
+            yield frames.live(Seq(seat.place))
+            async for frame in self._live():
+                yield frame
         finally:
-            if leave is not None:
-                leave()
-            for task in (pump, stop, getter):
-                task.cancel()
-            await asyncio.gather(pump, stop, getter, return_exceptions=True)
+            channel.leave(seat)
+            await self._hub.leave(channel)
 
-    async def _pump(self) -> None:
-        with suppress(StoreError):
-            async for event in self._back.desk.events(self._state.id, self._last, follow=True):
-                await self._queue.put(event)
-        await self._queue.put(None)
+    async def _replay(self) -> AsyncIterator[Frame]:
+        """The journal from where the watcher is, as far as it goes."""
+        seat, state = self._seat, self._state
+        reading = self._back.desk.events(state.id, Seq(seat.place), follow=False)
+        async with aclosing(cast("AsyncGenerator[Journaled, None]", reading)) as events:
+            async for event in events:
+                seat.place = event.seq
+                if of_type(event, seat.types):
+                    yield frames.event(event)
+                if seat.ends_from is not None and event.type in ENDS and event.seq >= seat.ends_from:
+                    seat.outlet.finish(ENDED)
+                    return
 
-    def _told(self, event: Journaled) -> list[bytes]:
-        if event.seq > self._state.seq:
-            fold(self._state, self._state.owner, decode(event.encoded))
-        self._last = event.seq
-        self._silent_since = time.monotonic()
-        told = [frames.event(event)] if of_type(event, self._types) else []
-        if frame := self._caught_up():
-            told.append(frame)
-        return told
 
-    def _caught_up(self) -> bytes | None:
-        if self._live or self._last < self._head:
-            return None
-        self._live = True
-        return frames.live(self._last)
+class LineWatch(Watch):
+    """Of all tasks of an owner."""
 
-    # Between events
+    def __init__(self, back: Backing, hub: Hub, asked: Asked, last: Placed | None) -> None:
+        after = asked.query.get("after")
+        seat = Seat(
+            who=asked.who,
+            outlet=Outlet(back.settings.events),
+            place=(0 if last is None else last.place) if after is None else place_in(after),
+            types=wanted_types(asked.query),
+            ticks=flag_in(asked.query, "ticks", default=False),
+        )
+        super().__init__(back, hub, seat, cursor_of(last) if after is None else after)
+        self._last = last
+        self._trouble: str | None = None
 
-    def _hear(self, task: TaskId, step: StepPath, fraction: float, text: str | None) -> None:
-        """Called from any thread: only keeps the newest."""
-        if task == self._state.id:
-            self._notes[step] = (fraction, text)
-            self._noted = True
+    async def check(self, after: str | None) -> None:
+        """Whether the journal still has the place it wants to go on from."""
+        if after is not None:
+            self._trouble = await trouble_with(after, self._back.desk, self._last)
 
-    def _ticking(self) -> bool:
-        return self._ticks and self._live and self._state.status is TaskStatus.RUNNING and bool(self._state.open)
+    async def _told(self) -> AsyncGenerator[Frame, None]:
+        seat, back, head = self._seat, self._back, cursor_of(self._last)
+        yield frames.hello(back.version, back.incarnation, back.settings.events.heartbeat_ms / 1000, cursor=head)
+        if self._trouble is not None:
+            yield frames.resync_required(self._trouble, cursor=head)
+            seat.place, self.place = (0 if self._last is None else self._last.place), head
+        line = self._hub.line()
+        owner = seat.who.owner
+        try:
+            await line.ready.wait()
+            while not line.join(owner, seat):
+                async for frame in self._replay(line):
+                    yield frame
+            yield frames.live(line.cursor)
+            async for frame in self._live():
+                yield frame
+        finally:
+            line.leave(owner, seat)
+            await self._hub.leave(line)
 
-    def _patience(self) -> float:
-        if self._ticking():
-            return TICK_S
-        return max(0.0, self._silent_since + frames.HEARTBEAT_S - time.monotonic())
+    async def _replay(self, line: Line) -> AsyncIterator[Frame]:
+        """A page of what the owner's tasks have done since; a page that is not full goes as far as the line."""
+        seat, told = self._seat, line.place
+        page = await self._back.desk.watching.read(seat.place, PAGE, seat.who.owner)
+        for placed in page:
+            seat.place = placed.place
+            if of_type(placed.event, seat.types):
+                yield frames.event_at(cursor_of(placed), placed.event)
+        if len(page) < PAGE:
+            seat.place = max(seat.place, told)
 
-    def _meanwhile(self) -> bytes | None:
-        now = Instant(time.time_ns() // 1_000_000)
-        if not self._ticking():
-            return frames.heartbeat(self._last, now)
-        if not self._noted and self._skipped < TICKS_SKIPPED_MAX:
-            self._skipped += 1
-            return None
-        self._noted, self._skipped = False, 0
-        return frames.tick(self._state, self._notes, now)
+
+def until_end(query: Mapping[str, str]) -> bool:
+    """Whether the stream ends with the task."""
+    return query.get("until") == "end"
+
+
+async def watch_task(back: Backing, hub: Hub, asked: Asked) -> Watch:
+    """A watcher of the task that the path names."""
+    return TaskWatch(back, hub, asked, await find_task(back, asked))
+
+
+async def watch_all(back: Backing, hub: Hub, asked: Asked) -> Watch:
+    """A watcher of all tasks of the owner."""
+    watch = LineWatch(back, hub, asked, await back.desk.watching.last())
+    await watch.check(asked.query.get("after"))
+    return watch
+
+
+Begin: TypeAlias = Callable[[Backing, Hub, Asked], Awaitable[Watch]]
+WATCHES: Final[Mapping[str, Begin]] = {"events.page": watch_task, "events.all": watch_all}
+"""Which stream a route has, by the name of its handler."""

@@ -27,7 +27,7 @@ class ApiTalk:
     def __init__(self, desk: Desk, settings: Settings) -> None:
         self._desk = desk
         self._who = Who(owner=settings.owner, actor=Actor(kind=ActorKind.HUMAN, id=settings.owner, via=VIA))
-        self._api = Api(desk, settings=settings, version=own_version(), listen=desk.listen)
+        self._api = Api(desk, settings=settings, version=own_version())
 
     async def request(self, asking: Ask) -> Reply:
         """Ask the desk."""

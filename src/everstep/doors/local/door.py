@@ -26,7 +26,6 @@ async def open_door(desk: Desk, settings: Settings) -> "LocalDoor":
         settings=settings,
         version=version("everstep"),
         incarnation=str(holder.get("incarnation") or ""),
-        listen=desk.listen,
     )
     door = LocalDoor(api, settings)
     await door.open()

@@ -193,23 +193,34 @@ def test_many_threads_write_whole_lines(path: Path) -> None:
     assert sorted(said) == sorted(f"t{at} {number}" for at in range(8) for number in range(200))
 
 
-def test_progress_reaches_who_listens_and_nobody_else(path: Path) -> None:
-    sink = LogSink(path)
-    heard: list[tuple[str, str, float, str | None]] = []
+class Heard(list[object]):
+    """A listener that keeps what it hears."""
+
+    def progress(self, *said: object) -> None:
+        self.append(said)
+
+    def output(self, *said: object) -> None:
+        self.append(said)
+
+
+def test_what_calls_say_reaches_who_listens_and_nobody_else(path: Path) -> None:
+    sink, heard = LogSink(path), Heard()
     sink.progress(TASK, StepPath("a"), 0.1, None)
-    leave = sink.listen(lambda *said: heard.append(said))
+    leave = sink.listen(heard)
     sink.progress(TASK, StepPath("a"), 0.5, "half")
+    sink.output(TASK, StepPath("a"), 1, "Solar ")
     leave()
     leave()
     sink.progress(TASK, StepPath("a"), 0.9, None)
-    assert heard == [("t_1", "a", 0.5, "half")]
+    sink.output(TASK, StepPath("a"), 1, "storage")
+    assert heard == [("t_1", "a", 0.5, "half"), ("t_1", "a", 1, "Solar ")]
     assert not path.exists()
 
 
 def test_listeners_are_bounded(path: Path) -> None:
     sink = LogSink(path)
-    heard: list[int] = []
-    for number in range(logs.LISTENERS_MAX + 5):
-        sink.listen(lambda *_said, number=number: heard.append(number))
+    every = [Heard() for _ in range(logs.LISTENERS_MAX + 5)]
+    for heard in every:
+        sink.listen(heard)
     sink.progress(TASK, StepPath("a"), 0.5, None)
-    assert heard == list(range(logs.LISTENERS_MAX))
+    assert [len(heard) for heard in every] == [1] * logs.LISTENERS_MAX + [0] * 5

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from everstep import Ctx, tool
 from everstep.domain.errors import EverstepError
 from everstep.domain.ids import StepPath, TaskId
 from everstep.domain.values import JsonValue
-from everstep.doors.api import Api, frames, stream
-from everstep.doors.api.context import Hear
+from everstep.doors.api import Api
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
 from tests.unit.doors.api.window import ECHO, EVE, HOLD, Window, codes
@@ -159,8 +159,9 @@ async def test_without_a_place_the_stream_begins_with_the_task(window: Window, t
 async def test_with_a_place_it_goes_on_from_there(window: Window, tools: Tools) -> None:
     task = await held(window, tools)
     watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=1&until=end&ticks=0")
+    seen = await watch.until("live")
     tools.release.set()
-    seen = await watch.rest()
+    seen += await watch.rest()
     assert [frame["type"] for frame in seen] == ["hello", "event", "event", "live", "event", "event"]
     assert [frame["event"]["seq"] for frame in seen if frame["type"] == "event"] == [2, 3, 4, 5]
     page = await window.good("GET", f"/v1/tasks/{task}/events?after=1")
@@ -249,8 +250,11 @@ def test_a_door_that_can_do_both_streams_unless_a_page_is_asked_for() -> None:
 # --- between events ---
 
 
-async def test_silence_is_broken_by_a_heartbeat(window: Window, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "HEARTBEAT_S", 0.02)
+QUICK = load_settings({"events.heartbeat": "100ms", "events.tick_hz": 10}, env={})
+
+
+async def test_silence_is_broken_by_a_heartbeat(window: Window, tools: Tools) -> None:
+    window = Window(window.engine, QUICK)
     task = await held(window, tools)
     watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=3&ticks=0")
     *_, live, heartbeat = await watch.until("heartbeat")
@@ -259,37 +263,60 @@ async def test_silence_is_broken_by_a_heartbeat(window: Window, tools: Tools, mo
     await watch.close()
 
 
-async def test_ticks_tell_how_far_a_call_has_come(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "TICK_S", 0.01)
-    heard: list[Hear] = []
+async def test_ticks_tell_how_far_a_call_has_come(window: Window, tools: Tools) -> None:
+    window = Window(window.engine, QUICK)
+    task = await held(window, tools)
+    watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=3")
+    tick = (await watch.until("tick"))[-1]
+    assert (tick["task"], tick["seq"], tick["volatile"], tick["estimate"]) == (task, 3, True, None)
+    assert tick["progress"] == {"fraction": 0.0, "done": 0, "total": 1}
+    (step,) = tick["steps"]
+    assert (step["id"], step["fraction"], step["note"]) == ("a", None, None)
+    assert step["elapsed_s"] >= 0
+    window.engine.sink.progress(TaskId("t_other"), StepPath("a"), 0.1, "not ours")
+    window.engine.sink.progress(TaskId(task), StepPath("a"), 0.5, "half")
+    tick = (await watch.until("tick"))[-1]
+    assert (tick["steps"][0]["fraction"], tick["steps"][0]["note"]) == (0.5, "half")
+    await watch.close()
 
-    def listen(hear: Hear) -> Any:
-        heard.append(hear)
-        return lambda: heard.remove(hear)
 
-    async with TestEngine(tools.all()) as engine:
+async def test_text_that_a_call_streams_is_shown_with_the_ticks() -> None:
+    spoke, go_on = asyncio.Event(), asyncio.Event()
+
+    @tool("test.speak", effect="pure")
+    async def speak(*, ctx: Ctx) -> dict[str, str]:
+        """Say something while working."""
+        ctx.stream("Solar ")
+        ctx.stream("storage")
+        spoke.set()
+        await go_on.wait()
+        ctx.stream(" is cheap")
+        return {"text": "Solar storage is cheap"}
+
+    first: JsonValue = {"id": "w", "tool": "wait", "with": {"for": "1s"}}
+    plan: dict[str, JsonValue] = {"name": "speak", "steps": [first, {"id": "draft", "tool": "test.speak"}]}
+    async with TestEngine([speak]) as engine:
         window = Window(engine)
-        api = Api(engine.desk, settings=load_settings({}, env={}), version="9.9", listen=listen)
-        task = await held(window, tools)
-        watch = Watch(api, window, f"/v1/tasks/{task}/events?after=3")
-        tick = (await watch.until("tick"))[-1]
-        assert (tick["task"], tick["seq"], tick["volatile"], tick["estimate"]) == (task, 3, True, None)
-        assert tick["progress"] == {"fraction": 0.0, "done": 0, "total": 1}
-        (step,) = tick["steps"]
-        assert (step["id"], step["fraction"], step["note"]) == ("a", None, None)
-        assert step["elapsed_s"] >= 0
-        heard[0](TaskId("t_other"), StepPath("a"), 0.1, "not ours")
-        heard[0](TaskId(task), StepPath("a"), 0.5, "half")
-        tick = (await watch.until("tick"))[-1]
-        assert (tick["steps"][0]["fraction"], tick["steps"][0]["note"]) == (0.5, "half")
-        await watch.close()
-        assert heard == []
-        tools.release.set()
+        task = (await window.start(plan))["id"]
+        watch = Watch(window.api, window, f"/v1/tasks/{task}/events?until=end")
+        silent = Watch(window.api, window, f"/v1/tasks/{task}/events?until=end&ticks=0")
+        for one in (watch, silent):
+            await one.until("live")
+        await engine.clock.advance("1s")
+        await spoke.wait()
+        said = (await watch.until("output"))[-1]
+        assert {name: said[name] for name in ("task", "volatile", "step", "attempt", "n", "text")} == {
+            "task": task, "volatile": True, "step": "draft", "attempt": 1, "n": 1, "text": "Solar storage",
+        }  # fmt: skip
+        go_on.set()
+        rest = await watch.rest()
+        outputs = [(frame["n"], frame["text"]) for frame in rest if frame["type"] == "output"]
+        assert outputs == [(2, " is cheap")], "what was said last comes before the event that ends it"
+        assert "output" not in {frame["type"] for frame in await silent.rest()}
 
 
-async def test_a_paused_task_does_not_tick(window: Window, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "TICK_S", 0.01)
-    monkeypatch.setattr(frames, "HEARTBEAT_S", 0.05)
+async def test_a_paused_task_does_not_tick(window: Window, tools: Tools) -> None:
+    window = Window(window.engine, QUICK)
     task = await window.start(LONG, pause_after="s0")
     await window.engine.clock.advance("1s")
     watch = Watch(window.api, window, f"/v1/tasks/{task['id']}/events")
