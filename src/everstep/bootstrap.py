@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Protocol, cast
 from everstep.adapters.clock import SystemClock, ThreadPulse
 from everstep.adapters.entropy import SystemEntropy
 from everstep.adapters.loops import new_loop, run_process
+from everstep.adapters.plugins import plugin
 from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.adapters.telemetry.logs import LogSink
@@ -60,6 +60,7 @@ __all__ = [
     "build",
     "new_loop",
     "open_local_door",
+    "plugin",
     "run_process",
     "the_world",
 ]
@@ -136,7 +137,8 @@ def adapters_of(settings: Settings, tools: Iterable[object], codec: Codec) -> li
     return [
         *_built_in(codec, threads),
         PlanTools(settings.plans_dirs),
-        *_adapters([*_of_modules(settings.tools), *tools], threads),
+        *_plugged_in(settings.tools, threads),
+        *_adapters(tools, threads),
     ]
 
 
@@ -238,18 +240,13 @@ def _built_in(codec: Codec, threads: Threads) -> Iterator[ToolAdapter]:
     yield FileTools(threads)
 
 
-def _of_modules(names: Iterable[str]) -> Iterator[object]:
-    """Tools of modules that the operator's configuration names; the project folder can be imported from."""
+def _plugged_in(names: Iterable[str], threads: Threads) -> Iterator[ToolAdapter]:
+    """Tools that the operator's configuration names: of a package, a module, or one object of it."""
     for name in names:
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        try:
-            module = import_module(name)
-        except ImportError as error:
-            raise SettingsError(
-                f"tools: cannot import '{name}': {error}", what_to_do="correct `tools` in everstep.toml"
-            ) from error
-        yield from (value for value in vars(module).values() if isinstance(value, FunctionTool))
+        found = plugin(name)
+        adapters = [*_adapters(found.values((FunctionTool, SafeAdapter)), threads)]
+        found.refuse_strangers([spec.name for adapter in adapters for spec in adapter.tools()])
+        yield from adapters
 
 
 def _adapters(tools: Iterable[object], threads: Threads) -> Iterator[ToolAdapter]:

@@ -65,4 +65,5 @@ def _arguments(lap: Lap, wired: Wired, index: int, items: Sealed) -> JsonObject 
         return None
     arguments = {**found.value, **((begun.arguments if begun is not None else None) or {})}
     entry = lap.kit.catalog.get(wired.spec.tool)
-    return None if entry.problems(Call(tool=entry.spec.name, arguments=arguments)) else arguments
+    fitted, _ = entry.fitted(arguments) if entry.problems(entry.call(arguments)) else (arguments, ())
+    return None if entry.problems(entry.call(fitted)) else fitted

@@ -1,9 +1,11 @@
 """Tools by name, each with its validators compiled once."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import Final
 
+from everstep.domain.coerce import coerce
 from everstep.domain.consent import NO_RULES, STEERING, Asks, Consent
 from everstep.domain.errors import SettingsError
 from everstep.domain.facts import ArgumentKind, ToolFacts, kinds_of
@@ -56,6 +58,12 @@ class Entry:
         """What is wrong with resolved arguments: by the schema, then by the adapter."""
         return self.check_input(call.arguments) or self.adapter.validate(call)
 
+    def fitted(self, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
+        """The arguments with what was written in another type and means the same; and which of them those were."""
+        fitted, places = coerce(self.spec.input_schema, arguments)
+        assert isinstance(fitted, dict)
+        return fitted, places
+
     def effect_of(self, call: Call, step: StepSpec) -> Effect:
         """The more careful of what the tool says of this call and what the plan says."""
         declared = self.adapter.effect_of(call) or self.spec.effect
@@ -71,6 +79,8 @@ class Checked:
     input: Sealed
     effect: Effect
     entry: Entry
+    coerced: tuple[str, ...] = ()
+    """Arguments that were written in another type."""
     gated: bool = False
     """Whether something stands before the call: a pool, a rate."""
     rate: tuple[str, Rate] | None = None
@@ -168,5 +178,11 @@ def facts_of(entry: Entry) -> ToolFacts:
         output_schema=spec.output_schema,
         effect=spec.effect,
         probeable=spec.probeable,
-        validate=entry.check_input,
+        validate=partial(_judge, entry),
     )
+
+
+def _judge(entry: Entry, arguments: JsonObject) -> Sequence[tuple[str, str]]:
+    """What the schema has against arguments, however losslessly they are read."""
+    problems = entry.check_input(arguments)
+    return problems and entry.check_input(entry.fitted(arguments)[0])

@@ -65,11 +65,16 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
 def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, untrusted: bool) -> Checked | None:
     """The call, sealed; None if its arguments may not be sent."""
     entry = lap.kit.catalog.get(tool_of(wired.spec, step.detour))
+    coerced: tuple[str, ...] = ()
     call = entry.call(arguments)
     if entry.problems(call):
-        return None
+        arguments, coerced = entry.fitted(arguments)
+        call = entry.call(arguments)
+        if not coerced or entry.problems(call):
+            return None
     return Checked(
         input=lap.kit.codec.seal(arguments, untrusted=untrusted),
+        coerced=coerced,
         effect=entry.effect_of(call, wired.spec),
         entry=entry,
         gated=bool(wired.spec.pool or entry.spec.pool or entry.spec.rate),
@@ -115,7 +120,7 @@ def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope
             checked.effect,
             idempotency_key(lap.state.id, step.path, step.tries),
             checked.input,
-            (),
+            checked.coerced,
             approval,
             None if step.detour is None else step.detour.degraded,
         ),

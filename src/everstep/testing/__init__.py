@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from everstep.testing.clock import VirtualClock
+    from everstep.testing.conformance.sample import Sample
+    from everstep.testing.conformance.tool import check_adapter
     from everstep.testing.engine import TestEngine
     from everstep.testing.fakes import fake
     from everstep.testing.sim import sim_tools
 
-__all__ = ["TestEngine", "VirtualClock", "fake", "sim_tools"]
+__all__ = ["Sample", "TestEngine", "VirtualClock", "check_adapter", "fake", "sim_tools"]
 
 _HOMES: Final = {
+    "Sample": "everstep.testing.conformance.sample",
     "TestEngine": "everstep.testing.engine",
     "VirtualClock": "everstep.testing.clock",
+    "check_adapter": "everstep.testing.conformance.tool",
     "fake": "everstep.testing.fakes",
     "sim_tools": "everstep.testing.sim",
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 from traceback import extract_tb
 
 from everstep.authoring.plan import Plan
+from everstep.bootstrap import plugin
 from everstep.domain.errors import EverstepError, NotFound, SettingsError
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.settings import Settings
@@ -22,7 +23,7 @@ def load_tools(settings: Settings) -> None:
     """Import the modules with the project's tools; what goes wrong in them is named with its line."""
     for name in settings.tools:
         try:
-            import_module(name)
+            plugin(name)
         except Exception as error:
             raise SettingsError(
                 f"cannot load the tools of '{name}'",
@@ -72,8 +73,10 @@ def _no_module(wanted: str, error: ModuleNotFoundError) -> EverstepError:
     )
 
 
-def trouble_in(error: Exception) -> str:
+def trouble_in(error: BaseException) -> str:
     """An exception of the user's code, with the last line of it that is theirs."""
+    if isinstance(error, SettingsError) and error.__cause__ is not None:
+        return trouble_in(error.__cause__)
     ours = str(Path(__file__).parents[2])
     frames = extract_tb(error.__traceback__)
     own = [one for one in frames if "importlib" not in one.filename and not one.filename.startswith(ours)]

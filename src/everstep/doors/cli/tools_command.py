@@ -16,10 +16,20 @@ from everstep.doors.cli.words import cut, safe
 Json: TypeAlias = dict[str, Any]
 
 
-@click.command(cls=Verb, epilog="everstep tools\neverstep tools file.write")
+@click.command(cls=Verb, epilog="everstep tools\neverstep tools file.write\neverstep tools check acme.deploy")
 @click.argument("name", required=False)
-def tools(name: str | None) -> int:
-    """List the tools, or show one with its arguments."""
+@click.argument("checked", required=False, metavar="[NAME]")
+@click.option("--all", "every", is_flag=True, help="With `check`: every family of tools.")
+def tools(name: str | None, checked: str | None, *, every: bool) -> int:
+    """List the tools, show one with its arguments, or `check` whether a family of tools keeps to the contract."""
+    if name == "check":
+        from everstep.doors.cli.tools_check import check_tools
+
+        if checked is None and not every:
+            raise click.UsageError("check which? name a tool, or say --all")
+        return check_tools(None if every else checked)
+    if checked is not None or every:
+        raise click.UsageError("one tool at a time: everstep tools NAME")
 
     async def act(connection: Connection, session: Session) -> int:
         if name is None:

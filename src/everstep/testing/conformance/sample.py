@@ -1,0 +1,60 @@
+"""What the tool suite works with: samples of calls, and the bench they are tried on."""
+
+import hashlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+from everstep.ports.tool import Call, Ctx, ToolAdapter, ToolSpec
+from everstep.testing.context import context
+from everstep.wire.values import Codec
+
+
+@record
+class Sample:
+    """Arguments for one tool; `fits`: a call that works, else one that must be refused before it does anything."""
+
+    tool: str
+    arguments: JsonObject
+    fits: bool = True
+
+
+@dataclass(kw_only=True)
+class Bench:
+    """One adapter under test, its samples, and a folder to work in."""
+
+    adapter: ToolAdapter
+    samples: tuple[Sample, ...]
+    folder: Path
+    codec: Codec = field(default_factory=Codec)
+    _keys: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def specs(self) -> dict[str, ToolSpec]:
+        """By name."""
+        return {spec.name: spec for spec in self.adapter.tools()}
+
+    def fitting(self) -> list[Sample]:
+        """Samples that work."""
+        return [sample for sample in self.samples if sample.fits]
+
+    def call(self, sample: Sample, key: str | None = None) -> Call:
+        """A call of its own, unless the key says that it is a repeat."""
+        name = key or hashlib.sha256(f"{next(self._keys)}".encode()).hexdigest()
+        spec = self.specs()[sample.tool]
+        asked = Call(tool=sample.tool, arguments=sample.arguments, effect=spec.effect, idempotency_key=name)
+        return Call(sample.tool, sample.arguments, self.adapter.effect_of(asked) or spec.effect, name)
+
+    def ctx(self, call: Call) -> Ctx:
+        """Surroundings in the bench's folder."""
+        return context(workdir=self.folder, idempotency_key=call.idempotency_key)
+
+    def tree(self) -> dict[str, tuple[int, str]]:
+        """Everything in the folder: mode and content."""
+        found = {}
+        for path in sorted(self.folder.rglob("*")):
+            content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+            found[str(path.relative_to(self.folder))] = (path.lstat().st_mode, content)
+        return found
