@@ -1,9 +1,12 @@
 """Monitoring: the desk's figures, for machines that watch and people who wonder."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from everstep.domain.histogram import Family, Labels
+from everstep.domain.ids import TaskId
 from everstep.domain.states import TaskStatus
+from everstep.domain.task import TaskState
 from everstep.engine.figures import counter, gauge, histogram
 from everstep.engine.runtime import Runtime
 
@@ -21,6 +24,10 @@ class Monitoring:
     def busy(self) -> int:
         """How many tasks are being carried."""
         return self._runtime.loop.busy
+
+    async def states(self, tasks: Sequence[TaskId]) -> list[TaskState]:
+        """These tasks, those of them that are there."""
+        return [state for state in await self._kit.store.load_tasks(tasks) if state is not None]
 
     async def families(self, version: str) -> list[Family]:
         """What was counted since the start, and how things stand now."""

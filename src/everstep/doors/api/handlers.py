@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 from everstep.doors.api import (
     admin,
     events,
+    export,
     listing,
     logs,
     metrics,
@@ -56,4 +57,5 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "admin.health": admin.health,
     "admin.ready": admin.ready,
     "metrics.read": metrics.read,
+    "export.read": export.read,
 }

@@ -23,8 +23,17 @@ PAGE_MAX: Final = 500
 
 async def list_all(back: Backing, asked: Asked) -> Response:
     """Tasks of the caller, newest first."""
+    page = await back.desk.list(task_filter(asked))
+    paused = any(item.row.status is TaskStatus.PAUSED for item in page.items)
+    pauses = _oldest(await back.desk.inbox(PauseFilter(owner=asked.who.owner))) if paused else {}
+    items = [_row(back, item, pauses) for item in page.items]
+    return reply({"items": [*items], "next_cursor": page.next_cursor})
+
+
+def task_filter(asked: Asked) -> TaskFilter:
+    """Which tasks are asked for; raises what is wrong with the question."""
     query = asked.query
-    which = TaskFilter(
+    return TaskFilter(
         owner=asked.who.owner,
         statuses=_statuses(query.get("status")),
         plan_name=query.get("plan"),
@@ -36,11 +45,6 @@ async def list_all(back: Backing, asked: Asked) -> Response:
         limit=limit_in(query, PAGE, most=PAGE_MAX),
         cursor=query.get("cursor"),
     )
-    page = await back.desk.list(which)
-    paused = any(item.row.status is TaskStatus.PAUSED for item in page.items)
-    pauses = _oldest(await back.desk.inbox(PauseFilter(owner=asked.who.owner))) if paused else {}
-    items = [_row(back, item, pauses) for item in page.items]
-    return reply({"items": [*items], "next_cursor": page.next_cursor})
 
 
 def _row(back: Backing, item: TaskSummary, pauses: Mapping[TaskId, tuple[Pause, Instant]]) -> JsonObject:

@@ -1,7 +1,7 @@
 """Request and Response: what crosses a door, whatever carries it. No framework, no socket."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Final, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -42,11 +42,13 @@ class Request:
 
 @record
 class Response:
-    """One reply; the body is JSON text, empty if there is none."""
+    """One reply; the body is JSON text unless its headers say otherwise, empty if there is none."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    parts: AsyncIterator[bytes] | None = None
+    """What follows the body, made while it is sent."""
 
     def json(self) -> JsonObject:
         """The body as an object."""

@@ -40,6 +40,8 @@ def _route(method: str, path: str, scope: Scope, handler: str, *, body: str) -> 
 
 
 _TASK: Final = "/v1/tasks/{task}"
+_OF_TASKS: Final = "status plan tool reason label since q"
+"""Which tasks of a list."""
 ROUTES: Final = (
     _post(
         "/v1/tasks",
@@ -48,7 +50,7 @@ ROUTES: Final = (
         "plan plan_text plan_name inputs title labels priority limits deadline pause_timeout pause_after attach",
         local="trusted file",
     ),
-    _get("/v1/tasks", "tasks.list", "status plan tool reason label since q limit cursor"),
+    _get("/v1/tasks", "tasks.list", f"{_OF_TASKS} limit cursor"),
     _get(_TASK, "tasks.get", "include"),
     _route("PATCH", _TASK, "w", "tasks.update", body="title labels priority"),
     _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
@@ -79,6 +81,7 @@ ROUTES: Final = (
     _get("/v1/tools", "tools.list"),
     _get("/v1/tools/{name}", "tools.get"),
     _route("PUT", "/v1/halt", "admin", "admin.halt", body="on mode note"),
+    _get("/v1/export", "export.read", f"what format type category code {_OF_TASKS}"),
     _get("/v1/metrics", "metrics.read", scope="admin"),
     _get("/metrics", "metrics.read", scope="admin"),
     _get("/v1/health", "admin.health", scope="open"),

@@ -11,10 +11,11 @@ from everstep.doors.api import Api, Request, split_target
 from everstep.doors.cli.session import own_version
 from everstep.doors.cli.talk import Ask, Json, Reply
 from everstep.doors.errors import problem, refusal_of
-from everstep.doors.local import LocalClient
+from everstep.doors.local import LocalClient, refusal
 from everstep.facade.desk import Desk
 from everstep.facade.engine import Engine
 from everstep.settings import Settings
+from everstep.wire.export import EVENT_COLUMNS, TASK_COLUMNS, Writer
 
 VIA: Final = "cli"
 
@@ -38,6 +39,14 @@ class ApiTalk:
         """Frames of the desk."""
         async for line in self._api.stream(self._request(Ask(method="GET", path=path))):
             yield json.loads(line)
+
+    async def parts(self, path: str) -> AsyncIterator[str]:
+        """Of the desk, as they are made."""
+        response = await self._api.handle(self._request(Ask(method="GET", path=path)))
+        if response.parts is None:
+            raise refusal(response.json())
+        async for part in response.parts:
+            yield part.decode()
 
     def carry(self, task: str) -> None:
         """Carry it here."""
@@ -89,6 +98,11 @@ class LocalEngine:
         async for frame in self._client.stream(path):
             yield frame
 
+    async def parts(self, path: str) -> AsyncIterator[str]:
+        """As it makes them."""
+        async for part in self._client.parts(path):
+            yield part
+
     def carry(self, task: str) -> None:
         """It knows itself what to carry."""
 
@@ -112,6 +126,12 @@ class EmptyStore:
         nothing: tuple[Json, ...] = ()
         for frame in nothing:
             yield frame
+
+    async def parts(self, path: str) -> AsyncIterator[str]:
+        """Nothing, which begins and ends all the same."""
+        query = split_target(path)[1]
+        writer = Writer(query.get("format", "csv"), TASK_COLUMNS if query.get("what") == "tasks" else EVENT_COLUMNS)
+        yield (writer.begin() + writer.end()).decode()
 
     def carry(self, task: str) -> None:
         """There is nothing to carry."""

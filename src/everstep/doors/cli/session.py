@@ -71,8 +71,12 @@ class Session:
 
     def result(self, text: str) -> None:
         """A line of the result."""
+        self.pour(f"{text}\n")
+
+    def pour(self, text: str) -> None:
+        """A piece of the result, as it is."""
         try:
-            self.out.write(f"{text}\n")
+            self.out.write(text)
             self.out.flush()
         except BrokenPipeError as error:
             raise ReaderGone from error

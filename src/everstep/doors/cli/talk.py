@@ -41,6 +41,9 @@ class Connection(Protocol):
     def stream(self, path: str) -> AsyncIterator[Json]:
         """Frames until somebody ends it."""
 
+    def parts(self, path: str) -> AsyncIterator[str]:
+        """A long reply, piece by piece; a refusal is raised."""
+
     def carry(self, task: str) -> None:
         """Carry a task here, if this is where tasks are carried."""
 

@@ -1,6 +1,7 @@
 """`everstep ls`: tasks, two lines each: what it is, and why it stands where it stands."""
 
 import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import click
@@ -18,6 +19,22 @@ from everstep.doors.cli.words import ago, cut, instant, pad, safe, short
 Json: TypeAlias = dict[str, Any]
 
 PAGE_MAX: Final = 500
+FILTERS: Final = (
+    click.option("--status", metavar="S,…", help=f"Only these: {', '.join(TaskStatus)}."),
+    click.option("--plan", metavar="NAME", help="Only tasks of this plan."),
+    click.option("--tool", metavar="NAME", help="Only tasks whose plan calls this tool."),
+    click.option("--reason", metavar="TYPE", help="Only tasks that wait for this: toolError, userRequested, …."),
+    click.option("--label", metavar="K=V", help="Only tasks with this label."),
+    click.option("--since", metavar="D", help="Only tasks made in the last 30m, 12h, 7d; or since a time."),
+    click.option("--grep", "text", metavar="TEXT", help="Only tasks with this in title, id or error."),
+)
+
+
+def filters(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that say which tasks."""
+    for option in reversed(FILTERS):
+        command = option(command)
+    return command
 
 
 @click.command(
@@ -28,27 +45,12 @@ PAGE_MAX: Final = 500
     everstep ls --json | jq .items[].id
     """,
 )
-@click.option("--status", metavar="S,…", help=f"Only these: {', '.join(TaskStatus)}.")
-@click.option("--plan", metavar="NAME", help="Only tasks of this plan.")
-@click.option("--tool", metavar="NAME", help="Only tasks whose plan calls this tool.")
-@click.option("--reason", metavar="TYPE", help="Only tasks that wait for this: toolError, userRequested, ….")
-@click.option("--label", metavar="K=V", help="Only tasks with this label.")
-@click.option("--since", metavar="D", help="Only tasks made in the last 30m, 12h, 7d; or since a time.")
-@click.option("--grep", "text", metavar="TEXT", help="Only tasks with this in title, id or error.")
+@filters
 @click.option("-n", "limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many.")
 @click.option("--all", "all_of_them", is_flag=True, help="Every one.")
-def ls(limit: int, *, all_of_them: bool, **filters: str | None) -> int:
+def ls(limit: int, *, all_of_them: bool, **only: str | None) -> int:
     """List tasks, newest first."""
-    _check_status(filters["status"])
-    query: Json = {
-        "status": filters["status"],
-        "plan": filters["plan"],
-        "tool": filters["tool"],
-        "reason": filters["reason"],
-        "label": _label(filters["label"]),
-        "since": filters["since"],
-        "q": filters["text"],
-    }
+    query = query_of(only)
 
     async def act(connection: Connection, session: Session) -> int:
         wanted = None if all_of_them else limit
@@ -63,6 +65,16 @@ def ls(limit: int, *, all_of_them: bool, **filters: str | None) -> int:
         return 0
 
     return perform(Need.LOOK, act)
+
+
+def query_of(only: Mapping[str, str | None]) -> Json:
+    """What the options say, as the API wants it; raises what is wrong with them."""
+    _check_status(only["status"])
+    return {
+        **{name: only[name] for name in ("status", "plan", "tool", "reason", "since")},
+        "label": _label(only["label"]),
+        "q": only["text"],
+    }
 
 
 async def collect(connection: Connection, query: Json, wanted: int | None) -> tuple[list[Json], str | None]:

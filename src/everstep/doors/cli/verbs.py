@@ -32,6 +32,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "show": Entry("show_command", "One task, one step, or a part of it"),
         "watch": Entry("watch_command", "Follow a task"),
         "logs": Entry("logs_command", "What tools logged; errors of all tasks"),
+        "export": Entry("export_command", "Tasks or events as CSV or JSON, for other programs"),
         "breakers": Entry("breakers_command", "What holds calls back, and how to let them pass"),
     },
     "Steer": {

@@ -1,5 +1,6 @@
 """How a reply is sent: over HTTP, or in place of a WebSocket that is not opened."""
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, TypeAlias
@@ -32,6 +33,28 @@ async def send_response(response: Response, send: Send, *, websocket: bool = Fal
     lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": f"{prefix}.start", "status": response.status, "headers": lines})
     await send({"type": f"{prefix}.body", "body": response.body})
+
+
+async def send_parts(response: Response, receive: Receive, send: Send) -> None:
+    """A reply that is made while it is sent, until the caller has it all or has left."""
+    lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers.items()]
+    await send({"type": "http.response.start", "status": response.status, "headers": lines})
+    left = asyncio.ensure_future(_left(receive))
+    try:
+        assert response.parts is not None
+        async for part in response.parts:
+            if left.done():
+                return
+            if part:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        left.cancel()
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def refuse(error: EverstepError, scope: Scope, send: Send, more: Mapping[str, str] | None = None) -> None:

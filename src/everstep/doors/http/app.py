@@ -14,7 +14,7 @@ from everstep.domain.access import Principal
 from everstep.domain.errors import EverstepError, Validation
 from everstep.doors.api import Api, Request, split_target
 from everstep.doors.api.routes import Match
-from everstep.doors.http.answer import App, Receive, Scope, Send, send_response
+from everstep.doors.http.answer import App, Receive, Scope, Send, send_parts, send_response
 from everstep.doors.http.body import headers_of, read_json
 from everstep.doors.http.gate import Gate, Mount, mounted, path_of
 from everstep.doors.http.names import LOOPBACK, names_of
@@ -63,7 +63,10 @@ class Behind:
                 code="overloaded",
                 what_to_do="look whether it was done all the same, then try again",
             ) from None
-        await send_response(response, send)
+        if response.parts is None:
+            await send_response(response, send)
+        else:
+            await send_parts(response, receive, send)
 
     async def read(self, scope: Scope, receive: Receive) -> Request:
         """The request as the api takes it; raises what is wrong with its body."""

@@ -69,6 +69,20 @@ class LocalClient:
         finally:
             await hang_up(connected.writer)
 
+    async def parts(self, path: str) -> AsyncGenerator[str, None]:
+        """A reply that is made while it is sent; a refusal is raised."""
+        connected = await self._connect()
+        try:
+            said = await self._exchange(connected, self._line("GET", path, None, None))
+            if int(said["status"]) >= 400:
+                raise refusal(said["body"])
+            while (part := json.loads(await connected.reader.readline())) is not None:
+                yield part
+        except (ConnectionError, ValueError) as error:
+            raise _gone(self._path) from error
+        finally:
+            await hang_up(connected.writer)
+
     async def close(self) -> None:
         """Hang up."""
         async with self._turn:

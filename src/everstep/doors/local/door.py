@@ -1,6 +1,8 @@
 """The side that answers: a socket, and who is on it."""
 
 import asyncio
+from codecs import getincrementaldecoder
+from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from importlib.metadata import version
 from typing import Final, cast
@@ -8,7 +10,7 @@ from typing import Final, cast
 from everstep.domain.errors import EverstepError, LimitExceeded
 from everstep.doors.api import Api, Request
 from everstep.doors.api.front import refused
-from everstep.doors.local.lines import LINE_BYTES_MAX, envelope, hang_up, read_request
+from everstep.doors.local.lines import LINE_BYTES_MAX, envelope, hang_up, read_request, spelled
 from everstep.doors.local.place import announce, bind, make_private, read_lock, same_user
 from everstep.facade.desk import Desk
 from everstep.settings import Settings
@@ -108,8 +110,11 @@ class LocalDoor:
             if self._api.streams(request):
                 await self._show(request, reader, writer)
                 return
-            writer.write(envelope(await self._api.handle(request)))
+            response = await self._api.handle(request)
+            writer.write(envelope(response))
             await writer.drain()
+            if response.parts is not None:
+                await _send_parts(response.parts, writer)
 
     async def _listen(self, reader: asyncio.StreamReader) -> bytes:
         caller = cast("asyncio.Task[None]", asyncio.current_task())
@@ -138,6 +143,17 @@ class LocalDoor:
                     await writer.drain()
         except EverstepError as error:
             writer.write(envelope(refused(error)))
+
+
+async def _send_parts(parts: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
+    """What follows a reply: its pieces as texts, a line each, then null."""
+    decode = getincrementaldecoder("utf-8")().decode
+    async for part in parts:
+        if text := decode(part):
+            writer.write(spelled(text) + b"\n")
+            await writer.drain()
+    writer.write(b"null\n")
+    await writer.drain()
 
 
 async def _hung_up(reader: asyncio.StreamReader) -> None:

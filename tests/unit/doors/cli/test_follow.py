@@ -37,6 +37,9 @@ class Recorded:
         self.heard.set()
         return Reply(status=200, body={})
 
+    async def parts(self, path: str) -> AsyncIterator[str]:
+        yield path
+
     async def stream(self, path: str) -> AsyncIterator[Json]:
         self.streamed.append(path)
         for frame in self.frames:
