@@ -14,6 +14,7 @@ from everstep.domain.record import record
 from everstep.doors.api import Api
 from everstep.doors.http import Listener, listen, make_app
 from everstep.doors.http.gate import Gate, Mount
+from everstep.doors.http.streams import Streams
 from everstep.doors.local.place import announce, read_lock
 from everstep.doors.token_file import ensure_token
 from everstep.facade.desk import Desk
@@ -73,7 +74,8 @@ class NetworkDoor:
             version=version("everstep"),
             incarnation=str(holder.get("incarnation") or ""),
         )
-        self._gate = make_app(self._api, desk.access, settings, mounts=self._mounts())
+        streams = Streams(self._api, sockets_per_token=settings.events.sockets_per_token)
+        self._gate = make_app(self._api, desk.access, settings, streams=streams, mounts=self._mounts())
         await self._listener.start(self._gate)
         self._watch = asyncio.create_task(self._gate.watch())
         announce(settings.lock_path, url=self._listener.url)

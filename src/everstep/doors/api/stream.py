@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from typing import Final, TypeAlias, cast
 
+from everstep.domain.errors import Validation
 from everstep.domain.ids import Instant, Seq
 from everstep.domain.task import TaskState
 from everstep.doors.api import frames
@@ -183,7 +184,10 @@ class LineWatch(Watch):
 
 def until_end(query: Mapping[str, str]) -> bool:
     """Whether the stream ends with the task."""
-    return query.get("until") == "end"
+    until = query.get("until")
+    if until not in (None, "end"):
+        raise Validation("'until' can only be 'end'")
+    return until == "end"
 
 
 async def watch_task(back: Backing, hub: Hub, asked: Asked) -> Watch:

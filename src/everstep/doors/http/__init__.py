@@ -3,6 +3,7 @@
     gate.py    who may come in: Host, Origin, token, route, scope; before everything, for http and websocket alike
     names.py   which Host and Origin are ours        rate.py   how often, how many at once
     app.py     what is behind the gate: the api, event streams, other doors, pages
+    streams.py events as a WebSocket or server-sent  sockets.py  a WebSocket that can be closed on who does not read
     answer.py  how a reply is sent                   body.py   how a body is read
     server.py  the listening socket, TLS, and how it stops
 

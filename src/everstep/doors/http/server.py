@@ -13,6 +13,7 @@ import uvicorn
 
 from everstep.domain.errors import EverstepError, NotAllowed, SettingsError
 from everstep.doors.http.answer import App
+from everstep.doors.http.sockets import ClosableSocket
 from everstep.settings.values import ServeSettings
 
 WEBSOCKET_BYTES_MAX: Final = 64 * 1024
@@ -71,7 +72,7 @@ class Listener:
             config = uvicorn.Config(
                 app,
                 http="h11",
-                ws="websockets-sansio",
+                ws=ClosableSocket,
                 ws_max_size=WEBSOCKET_BYTES_MAX,
                 ws_ping_interval=PING_S,
                 ws_ping_timeout=PING_S,

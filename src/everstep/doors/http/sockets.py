@@ -1,0 +1,41 @@
+"""A WebSocket of uvicorn's that can be closed although its reader does not read.
+
+uvicorn waits for room before it sends anything, the close included, and then for ever for what was sent to be read;
+meanwhile the system would keep megabytes for each of them.
+"""
+
+import socket
+from asyncio import BaseTransport
+from typing import Any, Final
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+CLOSE_S: Final = 10.0
+"""How long the other side has to take what is still to be read, and to close too."""
+
+SEND_BYTES: Final = 128 * 1024
+"""What the system keeps for one reader, on top of what waits here."""
+
+
+class ClosableSocket(WebSocketsSansIOProtocol):
+    """The same, but a close goes out at once, and ends."""
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        """Bound what the system keeps."""
+        super().connection_made(transport)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
+
+    async def send(self, message: Any) -> None:  # noqa: ANN401 -- uvicorn's own type is private
+        """A close does not wait for the reader."""
+        closes = message["type"] == "websocket.close" and self.handshake_complete and not self.close_sent
+        if closes:
+            self.writable.set()
+        await super().send(message)
+        if closes and self.close_timer is not None:
+            self.close_timer.cancel()
+            self.close_timer = self.loop.call_later(CLOSE_S, self.transport.abort)
+
+    def keepalive_timeout(self) -> None:
+        """Who does not even answer a ping will not read a good-bye."""
+        super().keepalive_timeout()
+        self.transport.abort()
