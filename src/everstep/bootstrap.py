@@ -151,6 +151,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
             traffic=outside.traffic or cast("Traffic", outside.store),
             pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}),
             rates={name: rate for name, text in settings.rates.items() if (rate := parse_rate(text)) is not None},
+            quotas=settings.quotas,
         ),
         codec=outside.codec,
         clock=outside.clock,

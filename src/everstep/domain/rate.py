@@ -13,6 +13,7 @@ from everstep.domain.record import record
 
 _TEXT: Final = re.compile(r"([0-9]{1,9})/(.+)")
 MICROS: Final = 1_000
+DAY_MS: Final = 86_400_000
 
 
 @record
@@ -36,6 +37,26 @@ def parse_rate(text: str) -> Rate | None:
     if found is None or not period or int(found[1]) < 1:
         return None
     return Rate(limit=int(found[1]), period_ms=period)
+
+
+@record
+class Spent:
+    """Calls of one day, counted in days since 1970."""
+
+    day: int
+    used: int
+
+
+def count(quota: int, spent: Spent | None, at: Instant) -> Spent | None:
+    """The day's calls with one more; None: there were as many as are allowed."""
+    today = at // DAY_MS
+    used = spent.used if spent is not None and spent.day == today else 0
+    return Spent(day=today, used=used + 1) if used < quota else None
+
+
+def next_day(at: Instant) -> Instant:
+    """When a day's quota is renewed."""
+    return Instant((at // DAY_MS + 1) * DAY_MS)
 
 
 def reserve(rate: Rate, arrival_us: int | None, at: Instant) -> tuple[Instant, int]:

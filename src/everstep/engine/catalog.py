@@ -10,9 +10,9 @@ from everstep.domain.consent import NO_RULES, STEERING, Asks, Consent
 from everstep.domain.errors import SettingsError
 from everstep.domain.facts import ArgumentKind, ToolFacts, kinds_of
 from everstep.domain.plan import Effect, StepSpec
-from everstep.domain.rate import Rate
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue, Sealed
+from everstep.engine.passage import Allowance
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
 from everstep.ports.tool import Call, Prior, ToolAdapter, ToolError, ToolSpec, Undoer
@@ -83,7 +83,7 @@ class Checked:
     """Arguments that were written in another type."""
     gated: bool = False
     """Whether something stands before the call: a pool, a rate."""
-    rate: tuple[str, Rate] | None = None
+    allowance: Allowance | None = None
     """Its provider, and how often it may be called."""
     steered: str | None = None
     """The argument in which data from outside would decide what is reached."""

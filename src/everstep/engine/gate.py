@@ -1,8 +1,10 @@
-"""The gate before a call: a slot of its pool, then a place in its rate. Passed only by steps that have one of them.
+"""The gate before a call: a slot of its pool, then a place among the calls of its provider. Most steps have neither.
 
 Waiting is written down (`step.waiting`), costs no retry and holds nothing. A place in a rate is reserved in the store,
 so a lap that needs one is begun again once it has it.
 """
+
+from typing import Literal, TypeAlias
 
 from everstep.domain import events as e
 from everstep.domain.graph import Wired
@@ -13,33 +15,38 @@ from everstep.domain.titles import step_title
 from everstep.engine.catalog import Checked
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
-from everstep.engine.passage import RateWish
+from everstep.engine.passage import Allowance, RateWish, name_of
+from everstep.engine.quota import instead_of_quota
+
+Held: TypeAlias = Literal["", "waits", "instead"]
+"""Whether a call may not be made now: it is waited for, or has ended without one; or its next fallback is to be."""
 
 
-def admitted(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> bool:
-    """Whether the step may call now; if not, it waits, or the lap asks for what it lacks."""
+def held_back(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> Held:
+    """Empty if the step may call now; if not, it waits, or the lap asks for what it lacks."""
     pool = wired.spec.pool or checked.entry.spec.pool
     if pool is not None and not lap.kit.passage.pools.take(pool, lap.state, step.path):
         _wait(lap, step, e.StepWaiting(kind="slot", detail=pool, until=None))
-        return False
-    return checked.rate is None or _in_rate(lap, step, checked)
+        return "waits"
+    return "" if checked.allowance is None else _by_allowance(lap, step, checked.allowance)
 
 
-def _in_rate(lap: Lap, step: StepState, checked: Checked) -> bool:
-    """A place that has come, was waited for, or is to be reserved first."""
-    assert checked.rate is not None
-    provider, rate = checked.rate
+def _by_allowance(lap: Lap, step: StepState, allowance: Allowance) -> Held:
+    """A place that has come, was waited for, or is to be reserved first; or there is none left today."""
     if step.wait is not None and step.wait.kind == "rate" and step.wait.until is not None:
-        return step.wait.until <= lap.at
-    at = lap.kit.passage.reserved.pop((lap.state.id, step.path, step.attempts + 1), None)
+        return "" if step.wait.until <= lap.at else "waits"
+    attempt, reserved = step.attempts + 1, lap.kit.passage.reserved
+    if (lap.state.id, step.path, attempt) not in reserved:
+        name = name_of(lap.state.owner, allowance)
+        lap.wishes.append(RateWish(step=step.path, attempt=attempt, name=name, allowance=allowance))
+        return "waits"
+    at = reserved.pop((lap.state.id, step.path, attempt))
     if at is None:
-        name = f"{lap.state.owner}/{provider}"
-        lap.wishes.append(RateWish(step=step.path, attempt=step.attempts + 1, name=name, rate=rate))
-        return False
+        return "instead" if instead_of_quota(lap, step, allowance) else "waits"
     if at > lap.at:
-        _wait(lap, step, e.StepWaiting(kind="rate", detail=provider, until=at))
-        return False
-    return True
+        _wait(lap, step, e.StepWaiting(kind="rate", detail=allowance.provider, until=at))
+        return "waits"
+    return ""
 
 
 def _wait(lap: Lap, step: StepState, waiting: e.StepWaiting) -> None:

@@ -16,7 +16,7 @@ from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
 from everstep.engine.context import CallContext
 from everstep.engine.kit import Kit
-from everstep.engine.remedy import ask_for_less, renewed
+from everstep.engine.remedy import ask_for_less, leave_alone, renewed
 from everstep.ports.tool import Call, Deferred, NeedsInput, Subplan
 
 T = TypeVar("T")
@@ -56,6 +56,8 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
         failure = _timeout(tool, ctx.timeout_ms)
     else:
         failure = classify(error, tool=tool, adapter_says=entry.adapter.classify(error))
+    if failure.retry_after_ms:
+        await leave_alone(entry, state, failure.retry_after_ms, kit)
     if failure.category is Category.INTERNAL:
         kit.sink.trouble("tool failed", error, task=intent.task, step=intent.step, tool=tool)
     return Failed(

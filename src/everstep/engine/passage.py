@@ -15,13 +15,22 @@ USUAL_RATE = Rate(limit=5, period_ms=1000)
 
 
 @record
+class Allowance:
+    """How often a provider may be called: so many in so long, and in a day."""
+
+    provider: str
+    rate: Rate | None
+    quota: int | None = None
+
+
+@record
 class RateWish:
-    """A step that needs a place in a rate before it may call."""
+    """A step that needs a place among the calls of a provider before it may call."""
 
     step: StepPath
     attempt: int
     name: str
-    rate: Rate
+    allowance: Allowance
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,21 +41,37 @@ class Passage:
     pools: Pools = field(default_factory=lambda: Pools({}))
     rates: Mapping[str, Rate] = field(default_factory=dict)
     """By provider, as the settings say."""
-    reserved: dict[tuple[TaskId, StepPath, int], Instant] = field(default_factory=dict)
-    """Places in rates that were reserved and not used yet, by attempt."""
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """Calls a day by provider, as the settings say."""
+    reserved: dict[tuple[TaskId, StepPath, int], Instant | None] = field(default_factory=dict)
+    """Places that were reserved and not used yet, by attempt; None: there was none left today."""
     halted: Halt | None = None
     """Everything stands still: nothing is claimed, no call begins."""
 
-    def rate_of(self, tool: ToolSpec) -> tuple[str, Rate] | None:
-        """A tool names its provider, whose rate the settings give, or a rate of its own."""
-        if tool.rate is None:
+    def allowance(self, tool: ToolSpec) -> Allowance | None:
+        """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name."""
+        if tool.rate is None and tool.name not in self.rates and tool.name not in self.quotas:
             return None
-        own = parse_rate(tool.rate)
-        provider = tool.name if own is not None else tool.rate
-        return provider, self.rates.get(provider) or own or USUAL_RATE
+        own = None if tool.rate is None else parse_rate(tool.rate)
+        provider = tool.rate if tool.rate is not None and own is None else tool.name
+        rate = self.rates.get(provider) or own or (None if tool.rate is None else USUAL_RATE)
+        return Allowance(provider=provider, rate=rate, quota=self.quotas.get(provider))
+
+    async def heed(self, owner: str, tool: ToolSpec, wait_ms: int, at: Instant) -> None:
+        """A provider has said how long it wants to be left alone: that holds for all its callers."""
+        allowance = self.allowance(tool)
+        if allowance is not None and allowance.rate is not None:
+            await self.traffic.push(name_of(owner, allowance), Instant(at + wait_ms))
 
     async def reserve(self, task: TaskId, wishes: Sequence[RateWish], at: Instant) -> None:
         """Reserve places; the next lap finds them."""
-        asked = [Reservation(name=wish.name, rate=wish.rate, at=at) for wish in wishes]
+        asked = [
+            Reservation(name=wish.name, rate=wish.allowance.rate, at=at, quota=wish.allowance.quota) for wish in wishes
+        ]
         for wish, granted in zip(wishes, await self.traffic.reserve(asked), strict=True):
             self.reserved[task, wish.step, wish.attempt] = granted
+
+
+def name_of(owner: str, allowance: Allowance) -> str:
+    """Whose calls of which provider are counted together."""
+    return f"{owner}/{allowance.provider}"

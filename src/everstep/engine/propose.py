@@ -15,7 +15,7 @@ from everstep.engine import fallback
 from everstep.engine.admit import admit
 from everstep.engine.catalog import Checked
 from everstep.engine.consult import consult, watched
-from everstep.engine.gate import admitted
+from everstep.engine.gate import held_back
 from everstep.engine.hinder import give_up, misfit, unresolved
 from everstep.engine.lap import Lap
 
@@ -72,13 +72,14 @@ def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, 
         call = entry.call(arguments)
         if not coerced or entry.problems(call):
             return None
+    allowance = lap.kit.passage.allowance(entry.spec)
     return Checked(
         input=lap.kit.codec.seal(arguments, untrusted=untrusted),
         coerced=coerced,
         effect=entry.effect_of(call, wired.spec),
         entry=entry,
-        gated=bool(wired.spec.pool or entry.spec.pool or entry.spec.rate),
-        rate=lap.kit.passage.rate_of(entry.spec),
+        gated=bool(wired.spec.pool or entry.spec.pool or allowance),
+        allowance=allowance,
     )
 
 
@@ -105,8 +106,9 @@ def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope
         if held is not None:
             again = fallback.hold_back(lap, step, held)
             return propose_call(lap, wired, step, scope) if again else None
-    if checked.gated and not admitted(lap, wired, step, checked):
-        return lap.ask_no_more(step.path)
+    if checked.gated and (waits := held_back(lap, wired, step, checked)):
+        lap.ask_no_more(step.path)
+        return propose_call(lap, wired, step, scope) if waits == "instead" else None
     budget = lap.state.budget
     if (lap.spent or budget.calls + len(lap.proposals) >= budget.calls_max) and not lap.in_final:
         lap.held_back = True

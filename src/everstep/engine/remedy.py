@@ -1,4 +1,4 @@
-"""What can be done before a failed call is tried again: renew its credential, or ask for less.
+"""What can be done before a failed call is tried again: renew its credential, ask for less, leave a provider alone.
 
 Only where a retry would use it: what the step's budget does not allow is not even tried.
 """
@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, Protocol, TypeVar
 
 from everstep.domain.detour import NO_DETOUR, Degraded, next_rung, used_retries
+from everstep.domain.errors import StoreError
 from everstep.domain.failure import Category, Failure
 from everstep.domain.ids import StepPath
 from everstep.domain.policy import budget
 from everstep.domain.task import Intent, TaskState
+from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
 from everstep.engine.timing import retry_rule
 from everstep.ports.tool import Call, Denied
@@ -70,3 +72,11 @@ def _left(state: TaskState, path: StepPath, category: Category, kit: Kit) -> boo
     """Whether the step has a retry of this category left."""
     step = state.steps[path]
     return used_retries(step.retries, step.detour, category) < budget(retry_rule(state, path, kit), category)
+
+
+async def leave_alone(entry: Entry, state: TaskState, wait_ms: int, kit: Kit) -> None:
+    """All callers of the provider wait as long as it asks; if the store is away, only this one does."""
+    try:
+        await kit.passage.heed(state.owner, entry.spec, wait_ms, kit.clock.now())
+    except StoreError as trouble:
+        kit.sink.trouble("a provider's wish to be left alone is not kept", trouble, tool=entry.spec.name)

@@ -13,11 +13,12 @@ from everstep.domain.record import record
 
 @record
 class Reservation:
-    """A place in a rate that somebody asks for; `name` is one owner's provider."""
+    """A place among the calls of one owner's provider, which somebody asks for; `quota`: of one day."""
 
     name: str
-    rate: Rate
+    rate: Rate | None
     at: Instant
+    quota: int | None = None
 
 
 @record
@@ -33,8 +34,11 @@ class Halt:
 class Traffic(Protocol):
     """The verbs. Every answer is durable."""
 
-    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant]:
-        """When each may call; its place is taken whether it does or not."""
+    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
+        """When each may call; its place is taken whether it does or not. None: the day's quota is used up."""
+
+    async def push(self, name: str, until: Instant) -> None:
+        """The provider wants to be left alone until then: no place of its rate comes before."""
 
     async def set_halt(self, halt: Halt | None) -> None:
         """Halt, or go on. Commits that follow know it: none of them grants an intent, no task is claimed."""

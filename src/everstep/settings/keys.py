@@ -281,6 +281,7 @@ _POOLS: Final = (1, 10_000)
 FAMILIES: Final = {
     "pools": _key("pools.NAME", COUNT, 4, "calls of one pool at the same time, per worker", within=_POOLS),
     "rates": _key("rates.NAME", RATE, "5/1s", "calls of one provider, for all workers together"),
+    "quotas": _key("quotas.NAME", COUNT, None, "calls of one provider in a day (UTC)", within=(0, 10**9)),
     "policy.approve": _key(
         "policy.approve.TOOL",
         FLAG,

@@ -123,6 +123,8 @@ class Settings:
     """Calls at the same time, by pool."""
     rates: Mapping[str, str]
     """`10/1s`, by provider."""
+    quotas: Mapping[str, int]
+    """Calls a day, by provider."""
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
     said: Mapping[str, Said]
@@ -222,6 +224,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         breaker=_breaker(merged),
         pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
         rates={name: value for name, value in _family(said, "rates") if isinstance(value, str)},
+        quotas={name: value for name, value in _family(said, "quotas") if isinstance(value, int)},
         runtime=runtime,
         said=said,
     )

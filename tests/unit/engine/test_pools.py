@@ -15,7 +15,7 @@ from everstep.facade.accept import Wish
 from everstep.facade.engine import as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Event
-from everstep.ports.tool import Ctx
+from everstep.ports.tool import Ctx, Transient
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
 from everstep.torture import checker
@@ -267,6 +267,71 @@ async def test_the_settings_say_how_often_and_no_provider_is_unlimited(
         assert at[1] - at[0] == every
 
 
+@pytest.mark.req("7.5")
+async def test_retry_after_holds_for_all_callers_of_the_provider() -> None:
+    """One is told to wait 30 s; another task's call waits too, over a crash."""
+    at: list[int] = []
+
+    @tool("busy.call", effect="pure", rate="provider", retry=1)
+    async def call(*, ctx: Ctx) -> None:
+        """Busy, the first time."""
+        at.append(ctx.now())
+        if len(at) == 1:
+            raise Transient("later", retry_after=30)
+
+    engine = TestEngine([call], config={"rates": {"provider": "10/1s"}})
+    async with engine:
+        plan = plan_of({"id": "a", "tool": "busy.call"})
+        first = await engine.start(plan)
+        await engine.clock.advance("1s")
+        other = await engine.start(plan)
+        await engine.clock.advance("1s")
+        (waiting,) = [event.data["waiting_on"] for event in await told(other, "step.waiting")]
+        assert isinstance(waiting, dict)
+        assert waiting["kind"] == "rate"
+        await engine.crash()
+        await engine.clock.advance("27s")
+        assert len(at) == 1
+        await engine.clock.advance("2s")
+        assert [(await (await engine.get(task.id)).refresh()).status for task in (first, other)] == ["completed"] * 2
+        assert (len(at), min(at[1:]) - at[0] >= 30_000) == (3, True)
+
+
+@pytest.mark.parametrize("rate", [None, "10/1s", "provider"])
+async def test_a_days_quota_is_kept_over_a_crash_and_renewed_the_next_day(rate: str | None) -> None:
+    at: list[int] = []
+    name = "provider" if rate == "provider" else "paced.call"
+    engine = TestEngine(paced(at, rate=rate) if rate else paced(at), config={"quotas": {name: 3}})
+    async with engine:
+        await engine.start(PACED)
+        await engine.clock.advance("1s")
+        await engine.crash()
+        task = await engine.start(PACED)
+        await engine.clock.advance("1s")
+        await task.refresh()
+        assert (task.status, len(at)) == ("failed", 3)
+        assert task.error is not None
+        assert (task.error["code"], task.error["category"]) == ("quota_exhausted", "resource")
+        assert task.error["message"] == f"all 3 calls of {name} for today are made"
+        assert f"quotas.{name}" in str(task.error["what_to_do"])
+        await engine.clock.advance("24h")
+        later = await engine.start(PACED)
+        await engine.clock.advance("1s")
+        assert ((await later.refresh()).status, len(at)) == ("completed", 5)
+
+
+async def test_a_fallback_goes_on_where_the_quota_is_used_up_or_somebody_decides() -> None:
+    at: list[int] = []
+    async with TestEngine(paced(at), config={"quotas": {"paced.call": 0}}) as engine:
+        instead = plan_of({"id": "a", "tool": "paced.call", "fallback": [{"value": "yesterday's"}]})
+        asking = plan_of({"id": "a", "tool": "paced.call", "on_error": "pause"})
+        tasks = [await engine.start(instead), await engine.start(asking)]
+        await engine.clock.advance("1s")
+        first, second = [await task.refresh() for task in tasks]
+        assert (first.status, second.status, at) == ("completed", "paused", [])
+        assert engine.inbox.only().type == "toolError"
+
+
 async def test_a_pause_while_it_waits_for_its_turn() -> None:
     at: list[int] = []
     engine = TestEngine(paced(at, rate="1/1m"))
@@ -281,7 +346,16 @@ async def test_a_pause_while_it_waits_for_its_turn() -> None:
         assert ((await task.refresh()).status, len(at)) == ("completed", 2)
 
 
-@pytest.mark.parametrize("wrong", [{"rates": {"x": "fast"}}, {"pools": {"x": 0}}, {"pools": {"x": "many"}}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rates": {"x": "fast"}},
+        {"pools": {"x": 0}},
+        {"pools": {"x": "many"}},
+        {"quotas": {"x": -1}},
+        {"quotas": {"x": "few"}},
+    ],
+)
 def test_bad_rates_and_pools_are_refused(wrong: dict[str, JsonValue]) -> None:
     with pytest.raises(SettingsError):
         load_settings(wrong, env={})

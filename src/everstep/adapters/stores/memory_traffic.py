@@ -9,7 +9,7 @@ from everstep.adapters.stores.memory_history import MemoryHistory
 from everstep.adapters.stores.memory_tail import MemoryTail
 from everstep.domain.access import BEARERS, Credential, CredentialKind
 from everstep.domain.ids import Instant, TaskId
-from everstep.domain.rate import reserve
+from everstep.domain.rate import MICROS, Spent, count, reserve
 from everstep.ports.traffic import Halt, Reservation
 
 
@@ -20,15 +20,27 @@ class MemoryTraffic:
         self.history: Final = MemoryHistory(tasks)
         self.tail = MemoryTail()
         self._arrivals: dict[str, int] = {}
+        self._spent: dict[str, Spent] = {}
         self.halt: Halt | None = None
 
-    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant]:
+    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken."""
-        granted = []
-        for wish in wishes:
-            at, self._arrivals[wish.name] = reserve(wish.rate, self._arrivals.get(wish.name), wish.at)
-            granted.append(at)
-        return granted
+        return [self._place(wish) for wish in wishes]
+
+    def _place(self, wish: Reservation) -> Instant | None:
+        if wish.quota is not None:
+            spent = count(wish.quota, self._spent.get(wish.name), wish.at)
+            if spent is None:
+                return None
+            self._spent[wish.name] = spent
+        if wish.rate is None:
+            return wish.at
+        at, self._arrivals[wish.name] = reserve(wish.rate, self._arrivals.get(wish.name), wish.at)
+        return at
+
+    async def push(self, name: str, until: Instant) -> None:
+        """No place of its rate comes before."""
+        self._arrivals[name] = max(self._arrivals.get(name, 0), until * MICROS)
 
     async def set_halt(self, halt: Halt | None) -> None:
         """Halt, or go on."""

@@ -89,6 +89,8 @@ CASES: Final = (
     Case(story=store_traffic.words_follow_the_journal),
     Case(story=store_traffic.lists_go_by_open_pauses),
     Case(story=store_traffic.rates_are_shared_and_survive, proves=("7.5",)),
+    Case(story=store_traffic.a_provider_can_ask_to_be_left_alone),
+    Case(story=store_traffic.a_days_quota_is_counted_and_survives),
     Case(story=store_traffic.a_halt_refuses_claims_and_intents),
     Case(story=store_keys.credentials_are_found_by_their_digest),
     Case(story=store_keys.a_ticket_is_taken_once),

@@ -100,10 +100,36 @@ async def rates_are_shared_and_survive(rig: Rig) -> None:
 
     async with scene(rig) as on:
         given = await traffic(on).reserve([wish("local/web"), wish("local/web"), wish("ana/web")])
-        assert [at - f.NOW for at in given] == [0, 100, 0]
+        assert given == [f.NOW, f.NOW + 100, f.NOW]
     async with scene(rig) as on:
         (at,) = await traffic(on).reserve([wish("local/web")])
-        assert at - f.NOW == 200
+        assert at == f.NOW + 200
+
+
+async def a_provider_can_ask_to_be_left_alone(rig: Rig) -> None:
+    wish = Reservation(name="local/web", rate=Rate(limit=10, period_ms=1000), at=f.NOW)
+    async with scene(rig) as on:
+        await traffic(on).push("local/web", f.later(30))
+        await traffic(on).push("local/web", f.later(20))
+        (at,) = await traffic(on).reserve([wish])
+        assert at == f.later(30), "the latest word counts, and who asks sooner waits"
+    async with scene(rig) as on:
+        (at,) = await traffic(on).reserve([wish])
+        assert at is not None
+        assert at > f.later(30)
+
+
+async def a_days_quota_is_counted_and_survives(rig: Rig) -> None:
+    def wish(name: str = "local/web", after_s: int = 0) -> Reservation:
+        return Reservation(name=name, rate=None, at=f.later(after_s), quota=2)
+
+    async with scene(rig) as on:
+        given = await traffic(on).reserve([wish(), wish("ana/web"), wish(), wish()])
+        assert given == [f.NOW, f.NOW, f.NOW, None]
+    async with scene(rig) as on:
+        assert await traffic(on).reserve([wish()]) == [None]
+        tomorrow = 24 * 3600
+        assert await traffic(on).reserve([wish(after_s=tomorrow)]) == [f.later(tomorrow)]
 
 
 async def a_halt_refuses_claims_and_intents(rig: Rig) -> None:

@@ -37,6 +37,20 @@ SELECT arrival FROM rates WHERE name = ?;
 -- A place is taken.
 INSERT INTO rates (name, arrival) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET arrival = excluded.arrival;
 
+-- name: push_rate
+-- The provider wants to be left alone until then.
+INSERT INTO rates (name, arrival) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET arrival = max(arrival, excluded.arrival);
+
+-- name: find_quota
+-- Calls of a provider's last day.
+SELECT day, used FROM quotas WHERE name = ?;
+
+-- name: count_quota
+-- One more call of today.
+INSERT INTO quotas (name, day, used) VALUES (?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET day = excluded.day, used = excluded.used;
+
 -- name: find_same_task
 -- Whether this id, or this key of this owner, has been given before.
 SELECT id, owner, plan_digest, inputs_digest FROM tasks WHERE id = ?1

@@ -208,4 +208,11 @@ CREATE TABLE history (
     PRIMARY KEY (bucket, owner, kind, name, outcome, size, plan, step)
 ) STRICT, WITHOUT ROWID;
 
-PRAGMA user_version = 7;
+-- One row per owner and provider: calls of its last day, counted in days since 1970 (`domain/rate`).
+CREATE TABLE quotas (
+    name TEXT PRIMARY KEY,
+    day  INTEGER NOT NULL,
+    used INTEGER NOT NULL
+) STRICT;
+
+PRAGMA user_version = 8;

@@ -12,27 +12,49 @@ from everstep.adapters.stores.sqlite.hold import Hold, opened
 from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
 from everstep.adapters.stores.sqlite.tail import SqliteTail
 from everstep.domain.ids import Instant, TaskId
-from everstep.domain.rate import reserve
+from everstep.domain.rate import MICROS, Spent, count, reserve
 from everstep.domain.record import record
 from everstep.ports.traffic import Halt, Reservation
 
 
 @record
 class RateUnit:
-    """Places in rates."""
+    """Places in rates and quotas."""
 
     wishes: tuple[Reservation, ...]
     areas: tuple[str, ...] = ("rate",)
     size_bytes: int = COMMAND_BYTES
 
-    def apply(self, desk: Desk) -> list[Instant]:
-        granted = []
-        for wish in self.wishes:
-            arrival = next((row[0] for row in desk.rows("find_rate", (wish.name,))), None)
-            at, arrival = reserve(wish.rate, arrival, wish.at)
-            desk.change("move_rate", (wish.name, arrival))
-            granted.append(at)
-        return granted
+    def apply(self, desk: Desk) -> list[Instant | None]:
+        return [_place(desk, wish) for wish in self.wishes]
+
+
+def _place(desk: Desk, wish: Reservation) -> Instant | None:
+    if wish.quota is not None:
+        before = next((Spent(day=day, used=used) for day, used in desk.rows("find_quota", (wish.name,))), None)
+        spent = count(wish.quota, before, wish.at)
+        if spent is None:
+            return None
+        desk.change("count_quota", (wish.name, spent.day, spent.used))
+    if wish.rate is None:
+        return wish.at
+    arrival = next((row[0] for row in desk.rows("find_rate", (wish.name,))), None)
+    at, arrival = reserve(wish.rate, arrival, wish.at)
+    desk.change("move_rate", (wish.name, arrival))
+    return at
+
+
+@record
+class PushUnit:
+    """A provider wants to be left alone."""
+
+    name: str
+    until: Instant
+    areas: tuple[str, ...] = ("rate",)
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> None:
+        desk.change("push_rate", (self.name, self.until * MICROS))
 
 
 @record
@@ -73,10 +95,14 @@ class SqliteTraffic:
         """Tokens, and what is made with them."""
         return SqliteKeyring(lambda: self._hold)
 
-    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant]:
+    async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken. One transaction for all of them."""
         (answer,) = await self._hold.writes.submit((RateUnit(wishes=tuple(wishes)),))
-        return cast("Sequence[Instant]", answer)
+        return cast("Sequence[Instant | None]", answer)
+
+    async def push(self, name: str, until: Instant) -> None:
+        """No place of its rate comes before."""
+        await self._hold.writes.submit((PushUnit(name=name, until=until),))
 
     async def set_halt(self, halt: Halt | None) -> None:
         """In its turn among the commits: who comes after it is refused."""

@@ -1,0 +1,5 @@
+-- Today's calls are forgotten.
+
+DROP TABLE quotas;
+
+PRAGMA user_version = 7;
