@@ -37,7 +37,12 @@ class Server:
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         usual = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
-        connection.request(method, path, None if body is None else json.dumps(body), {**usual, **headers})
+        connection.request(
+            method,
+            path,
+            None if body is None else json.dumps(body),
+            {name: value for name, value in {**usual, **headers}.items() if value},
+        )
         reply = connection.getresponse()
         said = reply.read()
         connection.close()
@@ -84,6 +89,31 @@ def test_ready_asked_and_stopped_in_order(server: Server) -> None:
     again = server.project.run("show", task["id"], "--json").json
     assert (again["status"], again["worker"]) in {("stalled", None), ("queued", None)}
     assert again["recoveries"] == 0
+
+
+def test_tokens_are_made_and_revoked_at_the_command_line(server: Server) -> None:
+    project = server.project
+    made = project.run("token", "new", "ci", "--owner", "ana", "--scopes", "read")
+    assert made.code == 0
+    token = made.out.strip()
+    assert server.ask("GET", "/v1/owner", authorization=f"Bearer {token}")[1]["owner"] == "ana"
+    items = project.run("token", "ls", "--json").json["items"]
+    (mine,) = [one for one in items if one["name"] == "ci"]
+    assert project.run("token", "set", mine["id"], "--scopes", "read,write", "--json").json["scopes"] == [
+        "read",
+        "write",
+    ]
+    assert project.run("token", "revoke", mine["id"][:8]).code == 0
+    assert server.ask("GET", "/v1/owner", authorization=f"Bearer {token}")[0] == 401
+    link = project.run("open")
+    assert link.out.startswith(f"{server.ready['url']}/#code=")
+    status, session = server.ask(
+        "POST", "/v1/sessions", {"code": link.out.strip().split("#code=")[1]}, authorization=""
+    )
+    assert (status, session["kind"]) == (201, "session")
+    server.stop()
+    assert project.run("open").code == 6
+    assert project.run("token", "ls").out.count("local") >= 1
 
 
 def test_ctrl_c_is_a_stop_too(server: Server) -> None:

@@ -15,7 +15,6 @@ SCOPES: Final = ("read", "write", "answer", "admin")
 """`write` is agent mode: without it plans may be checked, but nothing is started."""
 ALL_SCOPES: Final = frozenset(SCOPES)
 OWNER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@ -]{0,127}")
 HUMAN_KINDS: Final = (ActorKind.HUMAN, ActorKind.LLM, ActorKind.SERVICE)
 """Who may hold a token; `system` is the engine alone."""
 

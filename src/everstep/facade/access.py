@@ -16,7 +16,6 @@ from everstep.domain.access import (
     BEARERS,
     HUMAN_KINDS,
     LASTS_MS,
-    NAME,
     OWNER,
     SCOPES,
     Credential,
@@ -35,6 +34,7 @@ BELIEVED_MS: Final = 2_000
 BELIEVED_MAX: Final = 10_000
 CODE_BYTES: Final = 16
 """Enough for what is good once, and for minutes."""
+LASTS_MAX_MS: Final = 3_650 * 86_400_000
 NOTED_MS: Final = 60_000
 """How exactly it is known when a credential was used last."""
 
@@ -219,14 +219,13 @@ def digest(value: str) -> bytes:
 
 def check(wanted: NewToken) -> None:
     """Raises Validation."""
-    if not NAME.fullmatch(wanted.name):
-        raise Validation("'name' must be 1 to 128 letters, digits, spaces, '.', '_', '@', '-'")
-    if not OWNER.fullmatch(wanted.owner):
-        raise Validation("'owner' must be 1 to 128 letters, digits, '.', '_', '@', '-'")
+    for field, value in (("name", wanted.name), ("owner", wanted.owner)):
+        if not OWNER.fullmatch(value):
+            raise Validation(f"'{field}' must be 1 to 128 letters, digits, '.', '_', '@', '-'")
     if wanted.actor_kind not in HUMAN_KINDS or not OWNER.fullmatch(wanted.actor_id):
         raise Validation(f"'actor' has a kind ({', '.join(HUMAN_KINDS)}) and an id")
-    if wanted.expires_in_ms is not None and wanted.expires_in_ms <= 0:
-        raise Validation("'expires_in' must be more than 0")
+    if wanted.expires_in_ms is not None and not 0 < wanted.expires_in_ms <= LASTS_MAX_MS:
+        raise Validation("'expires_in' must be more than 0 and at most ten years")
     check_scopes(wanted.scopes)
 
 

@@ -53,6 +53,10 @@ class Steering(Rework):
         """Its place in the queue, from 1."""
         return await self._kit.passage.traffic.place_of(task)
 
+    async def live_tasks(self, owner: str) -> int:
+        """How many unfinished tasks an owner has."""
+        return await self._kit.passage.traffic.live_tasks(owner)
+
     @property
     def now(self) -> Instant:
         """The engine's clock."""

@@ -46,5 +46,8 @@ class Traffic(Protocol):
     async def get_halt(self) -> Halt | None:
         """Whether everything is halted, and by whom."""
 
+    async def live_tasks(self, owner: str) -> int:
+        """How many unfinished tasks an owner has."""
+
     async def place_of(self, task: TaskId) -> int | None:
         """Its place among what can be claimed, from 1; None if it does not wait there."""

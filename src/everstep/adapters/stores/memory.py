@@ -67,8 +67,7 @@ class MemoryStore(MemoryTraffic):
             other = self._tasks.get(command.task)
             if command.task != new.id and (other is None or not self._stands(other, command)):
                 return journal.NO_TASK if other is None else other.stale()
-        live = sum(one.new.owner == new.owner and one.row.ended_at is None for one in self._tasks.values())
-        if new.live_max is not None and live >= new.live_max:
+        if new.live_max is not None and self._live(new.owner) >= new.live_max:
             raise journal.too_many_tasks(new.live_max)
         plan = plan_payload(new)
         if plan is not None:
@@ -87,6 +86,12 @@ class MemoryStore(MemoryTraffic):
         assert isinstance(committed, port.Committed)
         events = (*events, *claimed.events, *committed.events)
         return port.Created(task=new.id, new=True, events=events, committed=committed)
+
+    def _live(self, owner: str) -> int:
+        return sum(one.new.owner == owner and one.row.ended_at is None for one in self._tasks.values())
+
+    async def live_tasks(self, owner: str) -> int:
+        return self._live(owner)
 
     def _by_key(self, new: t.NewTask) -> Kept | None:
         if new.key is None:

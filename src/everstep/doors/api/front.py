@@ -17,6 +17,8 @@ from everstep.doors.errors import MEDIA_TYPE, RETRY_AFTER_S, problem, refusal_of
 from everstep.facade.desk import Desk
 from everstep.settings import Settings
 
+ALWAYS: Final = frozenset({"admin.health", "admin.ready"})
+"""What is answered while nothing else is."""
 _log: Final = logging.getLogger("everstep.doors")
 
 
@@ -70,7 +72,7 @@ class Api:
     def _admit(self, found: Match, request: Request) -> Asked:
         """Nothing is taken while the gate is closed, and nothing unknown is ever ignored."""
         route, gate = found.route, self._back.desk.gate
-        if route.scope != "open" and not gate.ready:
+        if route.handler not in ALWAYS and not gate.ready:
             raise EngineClosed(f"the engine takes no work now: {gate.reason}", what_to_do="try again in a moment")
         wrong = unknown_query(request.query, route.query)
         if wrong is not None:

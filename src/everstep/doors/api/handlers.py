@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
 from everstep.doors.api import (
+    access,
     admin,
     events,
     export,
@@ -53,6 +54,15 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "troubles.reset": troubles.reset,
     "tools.list": tools.list_all,
     "tools.get": tools.get,
+    "access.owner": access.owner,
+    "access.list_tokens": access.list_tokens,
+    "access.new_token": access.new_token,
+    "access.change_token": access.change_token,
+    "access.revoke_token": access.revoke_token,
+    "access.new_code": access.new_code,
+    "access.new_session": access.new_session,
+    "access.end_session": access.end_session,
+    "access.new_ticket": access.new_ticket,
     "admin.halt": admin.halt,
     "admin.health": admin.health,
     "admin.ready": admin.ready,

@@ -115,7 +115,7 @@ class EmptyStore:
     async def request(self, asking: Ask) -> Reply:
         """Lists are empty, everything else is not there."""
         path, _ = split_target(asking.path)
-        if asking.method == "GET" and path in ("/v1/tasks", "/v1/inbox", "/v1/errors", "/v1/breakers"):
+        if asking.method == "GET" and path in ("/v1/tasks", "/v1/inbox", "/v1/errors", "/v1/breakers", "/v1/tokens"):
             return Reply(status=200, body={"items": [], "next_cursor": None})
         name = path.split("/")[3] if path.count("/") > 2 else path
         error: EverstepError = NotFound(f"no task '{name}'", what_to_do="there is no store here yet: everstep run PLAN")

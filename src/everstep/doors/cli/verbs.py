@@ -56,6 +56,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "explain": Entry("explain_command", "What an error code means, and what to do"),
     },
     "Keep": {
+        "token": Entry("token_command", "Tokens for programs that ask over HTTP"),
+        "open": Entry("token_command", "Open the served engine in a browser, signed in"),
         "db": Entry("db_command", "Figures, integrity and copies of the store"),
         "completion": Entry("completion_command", "Completion for your shell"),
         "version": Entry("version_command", "Versions of everstep and its parts"),

@@ -144,7 +144,8 @@ async def visiting(
 ) -> AsyncIterator[Visitor]:
     """A gate, and somebody before it who may do everything."""
     made = tools or Tools()
-    settings = load_settings({name.replace("__", "."): value for name, value in config.items()}, env={})
+    said = {"serve.rate": "10000/1s", **{name.replace("__", "."): value for name, value in config.items()}}
+    settings = load_settings(said, env={})
     async with TestEngine(made.all()) as engine:
         api = Api(engine.desk, settings=settings, version="9.9", incarnation="w_1")
         gate = make_app(api, engine.desk.access, settings, streams=streams, mounts=mounts)

@@ -117,6 +117,12 @@ class SqliteTraffic:
         mode, by, at, note = json.loads(body)
         return Halt(mode=mode, by=by, at=Instant(at), note=note)
 
+    async def live_tasks(self, owner: str) -> int:
+        """Counted in the index."""
+        ((live,),) = await self._hold.readers.read(lambda reader: reader.rows("count_live", (owner,)))
+        assert isinstance(live, int)
+        return live
+
     async def place_of(self, task: TaskId) -> int | None:
         """Its place in the queue."""
         ((place,),) = await self._hold.readers.read(lambda reader: reader.rows("place_of", (task,)))
