@@ -91,6 +91,8 @@ MUTANTS = (
                 "        answers = self._hold.writes.submit([unit_of(commit) for commit in commits])\n",
                 "        import asyncio\n"
                 "        units = [apply.StepUnit(commit) for commit in commits]\n"
+                "        for unit in units:\n"
+                "            unit.write()\n"
                 "        self._late = asyncio.ensure_future(self._hold.writes.submit(units))\n"
                 "        answers = asyncio.sleep(0, [unit.answer for unit in units])\n",
             ),

@@ -7,7 +7,7 @@ one flush. There is no timer. A caller that is cancelled loses its answer, never
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -87,12 +87,10 @@ class GroupCommit(Generic[U]):
         self._thread = threading.Thread(target=self._work, name="everstep-writer", daemon=True)
         self._thread.start()
 
-    async def submit(self, units: Sequence[U]) -> Sequence[object]:
+    def submit(self, units: Sequence[U]) -> Awaitable[Sequence[object]]:
         """Answers once the units are durable. Raises what the writer raised, the first refusal, or that it is full."""
         if len(units) > BATCH_UNITS_MAX:
-            cuts = range(0, len(units), BATCH_UNITS_MAX)
-            parts = await asyncio.gather(*(self.submit(units[at : at + BATCH_UNITS_MAX]) for at in cuts))
-            return [answer for part in parts for answer in part]
+            return self._submit_parts(units)
         loop = self._loop
         if loop is None or self._closed:
             raise EngineClosed("the store is not open")
@@ -105,13 +103,19 @@ class GroupCommit(Generic[U]):
         if not self._outbox:
             loop.call_soon(self._hand_over)
         self._outbox.append(Sent(units, size_bytes, answer))
-        return _checked(await answer)
+        return answer
 
     def _hand_over(self) -> None:
         """What this turn of the loop has brought, together: the thread is not woken in the middle of a burst."""
         for sent in self._outbox:
             self._queue.put(sent)
         self._outbox.clear()
+
+    async def _submit_parts(self, units: Sequence[U]) -> Sequence[object]:
+        """More than one batch takes."""
+        cuts = range(0, len(units), BATCH_UNITS_MAX)
+        parts = await asyncio.gather(*(self.submit(units[at : at + BATCH_UNITS_MAX]) for at in cuts))
+        return [answer for part in parts for answer in part]
 
     def submit_blocking(self, unit: U, timeout_s: float) -> object:
         """The same from another thread, for one unit."""
@@ -120,7 +124,7 @@ class GroupCommit(Generic[U]):
         answer: Future[Sequence[object]] = Future()
         self._queue.put(Sent((unit,), unit.size_bytes, answer))
         try:
-            return _checked(answer.result(timeout_s))[0]
+            return answer.result(timeout_s)[0]
         except TimeoutError:
             raise Unavailable(f"the store did not answer within {timeout_s:g} s") from None
 
@@ -240,16 +244,12 @@ class GroupCommit(Generic[U]):
 def _resolve(
     answer: "asyncio.Future[Sequence[object]] | Future[Sequence[object]]", with_: Sequence[object] | Exception
 ) -> None:
+    """One refused unit refuses all that its caller sent with it."""
     if answer.done():
-        return
+        return None
     if isinstance(with_, Exception):
-        answer.set_exception(with_)
-    else:
-        answer.set_result(with_)
-
-
-def _checked(answers: Sequence[object]) -> Sequence[object]:
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
-    return answers
+        return answer.set_exception(with_)
+    for one in with_:
+        if isinstance(one, Exception):
+            return answer.set_exception(one)
+    return answer.set_result(with_)

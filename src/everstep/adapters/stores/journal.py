@@ -1,7 +1,7 @@
 """From what the engine hands over to what stands in the journal. Shared by every store; knows none.
 
-A seq is known before the write: it follows from `last_seq`, and the write is refused if that has moved. So events are
-encoded, and the answer is made, before the writer's turn comes.
+A seq is known before the write: it follows from `last_seq`, and the write is refused if that has moved. So events can
+be encoded, and the answer made, before anything is looked up.
 """
 
 import json

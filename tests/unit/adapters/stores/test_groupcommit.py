@@ -66,9 +66,9 @@ def started(writer: FakeWriter) -> GroupCommit[Unit]:
 
 async def test_what_queues_during_a_flush_shares_the_next(writer: FakeWriter) -> None:
     group = started(writer)
-    first = asyncio.create_task(group.submit([Unit(0)]))
+    first = asyncio.ensure_future(group.submit([Unit(0)]))
     await writer.has_begun()
-    rest = [asyncio.create_task(group.submit([Unit(number)])) for number in range(1, 101)]
+    rest = [asyncio.ensure_future(group.submit([Unit(number)])) for number in range(1, 101)]
     await asyncio.sleep(0)
     writer.gate.release(2)
     assert await first == [0]
@@ -82,10 +82,10 @@ async def test_what_queues_during_a_flush_shares_the_next(writer: FakeWriter) ->
 @pytest.mark.parametrize("size_bytes", [1, groupcommit.BATCH_BYTES_MAX // 4])
 async def test_a_batch_is_bounded(writer: FakeWriter, size_bytes: int) -> None:
     group = started(writer)
-    first = asyncio.create_task(group.submit([Unit(0)]))
+    first = asyncio.ensure_future(group.submit([Unit(0)]))
     await writer.has_begun()
-    rest = [asyncio.create_task(group.submit([Unit(number, size_bytes)])) for number in range(14, 14 + 12)]
-    many = asyncio.create_task(group.submit([Unit(number, 0) for number in range(100, 100 + 2 * BATCH_UNITS_MAX)]))
+    rest = [asyncio.ensure_future(group.submit([Unit(number, size_bytes)])) for number in range(14, 14 + 12)]
+    many = asyncio.ensure_future(group.submit([Unit(number, 0) for number in range(100, 100 + 2 * BATCH_UNITS_MAX)]))
     await asyncio.sleep(0)
     writer.gate.release(100)
     answers = await many
@@ -104,9 +104,9 @@ async def test_a_batch_is_bounded(writer: FakeWriter, size_bytes: int) -> None:
 
 async def test_a_cancelled_caller_loses_its_answer_not_its_write(writer: FakeWriter) -> None:
     group = started(writer)
-    caller = asyncio.create_task(group.submit([Unit(1)]))
+    caller = asyncio.ensure_future(group.submit([Unit(1)]))
     await writer.has_begun()
-    queued = asyncio.create_task(group.submit([Unit(2)]))
+    queued = asyncio.ensure_future(group.submit([Unit(2)]))
     await asyncio.sleep(0)
     for task in (caller, queued):
         task.cancel()
@@ -130,9 +130,9 @@ async def test_one_wake_up_per_batch(writer: FakeWriter, monkeypatch: pytest.Mon
         return real(callback, *args)
 
     monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
-    first = asyncio.create_task(group.submit([Unit(0)]))
+    first = asyncio.ensure_future(group.submit([Unit(0)]))
     await writer.has_begun()
-    rest = [asyncio.create_task(group.submit([Unit(number)])) for number in range(14, 64)]
+    rest = [asyncio.ensure_future(group.submit([Unit(number)])) for number in range(14, 64)]
     await asyncio.sleep(0)
     wakes.clear()
     writer.gate.release(2)
@@ -163,7 +163,7 @@ async def test_a_failed_flush_is_everybodys(writer: FakeWriter) -> None:
 async def test_the_queue_is_bounded(writer: FakeWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groupcommit, "WAITING_UNITS_MAX", 3)
     group = started(writer)
-    waiting = [asyncio.create_task(group.submit([Unit(number)])) for number in range(3)]
+    waiting = [asyncio.ensure_future(group.submit([Unit(number)])) for number in range(3)]
     await writer.has_begun()
     with pytest.raises(Unavailable) as refused:
         await group.submit([Unit(4)])
@@ -176,7 +176,7 @@ async def test_the_queue_is_bounded(writer: FakeWriter, monkeypatch: pytest.Monk
 
 async def test_stopping_writes_what_is_queued(writer: FakeWriter) -> None:
     group = started(writer)
-    queued = [asyncio.create_task(group.submit([Unit(number)])) for number in range(3)]
+    queued = [asyncio.ensure_future(group.submit([Unit(number)])) for number in range(3)]
     await writer.has_begun()
     stopping = asyncio.create_task(group.stop())
     await asyncio.sleep(0)
@@ -192,11 +192,11 @@ async def test_stopping_writes_what_is_queued(writer: FakeWriter) -> None:
 
 async def test_another_thread_may_wait_for_its_unit(writer: FakeWriter) -> None:
     group = started(writer)
-    first = asyncio.create_task(group.submit([Unit(0), Unit(1)]))
+    first = asyncio.ensure_future(group.submit([Unit(0), Unit(1)]))
     await writer.has_begun()
     with ThreadPoolExecutor(1) as pool:
         blocking = pool.submit(group.submit_blocking, Unit(7), 10)
-        late = asyncio.create_task(group.submit([Unit(2)]))
+        late = asyncio.ensure_future(group.submit([Unit(2)]))
         await asyncio.sleep(0)
         writer.gate.release(10)
         assert await asyncio.wrap_future(blocking) == 70

@@ -24,7 +24,7 @@ from everstep.ports.store import Claim, Claimed, Commit, Committed, Created, Cre
 from everstep.wire.event import long_plan
 
 COMMAND_BYTES: Final = 1024
-"""What a command is taken for while its events are not encoded."""
+"""What an event is taken for while it is not encoded: the writer does that, for a whole batch at once."""
 
 
 class Unit(Protocol):
@@ -42,21 +42,24 @@ class Unit(Protocol):
 
 
 class StepUnit:
-    """A holder's commit. Everything that can be made before the writer's turn is made here."""
+    """A holder's commit."""
 
     __slots__ = ("answer", "children", "commit", "pauses", "size_bytes", "steady", "task")
+    answer: Committed
 
     def __init__(self, commit: StepCommit) -> None:
-        journal.check_row(commit.row)
-        self.answer = journal.commit_steps(commit)
         self.commit = commit
         self.task = commit.lease.task
+        self.size_bytes = COMMAND_BYTES * (len(commit.drafts) + len(commit.proposals))
+        self.children: list[CreateUnit] = [CreateUnit(child) for child in commit.children] if commit.children else []
+
+    def write(self) -> None:
+        """Everything that follows from the commit alone. Raises what refuses it."""
+        commit = self.commit
+        journal.check_row(commit.row)
+        self.answer = journal.commit_steps(commit)
         self.steady = steady(commit.row)
         self.pauses = journal.pause_changes(commit.drafts, commit.at)
-        self.size_bytes = 0
-        for event in self.answer.events:
-            self.size_bytes += len(event.encoded)
-        self.children: list[CreateUnit] = [CreateUnit(child) for child in commit.children] if commit.children else []
 
     @property
     def areas(self) -> tuple[str, ...]:
@@ -89,6 +92,7 @@ class StepUnit:
         return Guard(guard.num, row.status, row.generation, guard.epoch, worker, last_seq, head, self.steady)
 
     def apply(self, desk: Desk) -> Commit:
+        self.write()
         guard = desk.guard(self.task)
         if guard is None or not self.stands(guard) or (self.commit.proposals and desk.halted):
             return stale(guard)
@@ -109,18 +113,12 @@ class CreateUnit:
     """A new task and its first event."""
 
     __slots__ = ("answer", "areas", "begun", "plan", "size_bytes", "task")
+    answer: Created
 
     def __init__(self, task: NewTask) -> None:
-        stamp = Stamp(task=task.id, last_seq=Seq(0), generation=1, at=task.at, actor=task.actor)
         self.task = task
-        events = journal.commit_drafts(stamp, (task.created,)).events
-        self.answer = Created(task=task.id, new=True, events=events)
         self.begun = None if task.first is None else _Begun(task.first)
-        if self.begun is not None:
-            committed = self.begun.commit.answer
-            events = (*events, *self.begun.claimed.events, *committed.events)
-            self.answer = Created(task=task.id, new=True, events=events, committed=committed)
-        self.size_bytes = sum(len(event.encoded) for event in self.answer.events)
+        self.size_bytes = COMMAND_BYTES if self.begun is None else 2 * COMMAND_BYTES + self.begun.commit.size_bytes
         assert isinstance(task.created.body, TaskCreated)
         self.plan = long_plan(task.created.body)
         """To be kept before this unit is written, if it is too long for its event."""
@@ -128,8 +126,26 @@ class CreateUnit:
         if task.commands:
             self.areas = ("command", *self.areas)
 
+    @property
+    def simple(self) -> bool:
+        """Whether nothing but its own id can be in its way."""
+        return self.begun is not None and self.task.key is None and not self.task.commands
+
+    def write(self) -> None:
+        """Everything that follows from the task alone. Raises what refuses it."""
+        task = self.task
+        stamp = Stamp(task=task.id, last_seq=Seq(0), generation=1, at=task.at, actor=task.actor)
+        events = journal.commit_drafts(stamp, (task.created,)).events
+        committed = None
+        if self.begun is not None:
+            self.begun.write()
+            committed = self.begun.commit.answer
+            events = (*events, *self.begun.claimed.events, *committed.events)
+        self.answer = Created(task=task.id, new=True, events=events, committed=committed)
+
     def apply(self, desk: Desk) -> Creation:
         task = self.task
+        self.write()
         for known, owner, *digests in desk.rows("find_same_task", (task.id, task.owner, task.key)):
             same = owner == task.owner and digests == [task.plan_digest, task.inputs_digest]
             if same:
@@ -144,21 +160,31 @@ class CreateUnit:
         if task.live_max is not None:
             desk.admit(task.owner, task.live_max)
         begun = None if desk.halted else self.begun
-        said = (task.plan_name, task.plan_digest, task.inputs_digest, task.title, task.priority, task.steps, task.at)
-        lists = (journal.label_text(task.labels) if task.labels else "{}", json.dumps(task.tools))
-        desk.change("insert_task", (task.id, task.owner, task.key, *said, *self._stands(begun), *lists))
-        num = desk.connection.last_insert_rowid()
-        new = Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), None)
+        new = self.guard(desk.number())
+        desk.change("insert_task", self.row(new.num, begun))
+        if begun is not None:
+            head = desk.append(new, task.at, self.answer.events)
+            desk.change_pauses(new.num, task.id, begun.commit.pauses)
+            desk.guards.put(task.id, begun.after(new, head))
+            return self.answer
         head = desk.append(new, task.at, self.answer.events[:1])
         if task.commands:
             desk.guards.put(task.id, new._replace(head=head))
             told = [CommandUnit(command=command).apply(desk) for command in task.commands]
             events = [event for one in told if isinstance(one, Committed) for event in one.events]
             return replace(self.answer, events=(*self.answer.events, *events))
-        if begun is None:
-            return Created(task=task.id, new=True, events=self.answer.events[:1])
-        begun.follow(desk, new._replace(head=head))
-        return self.answer
+        return Created(task=task.id, new=True, events=self.answer.events[:1])
+
+    def guard(self, num: int) -> Guard:
+        """What stands before its first line."""
+        return Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), None)
+
+    def row(self, num: int, begun: "_Begun | None") -> tuple[str | int | None, ...]:
+        """What `insert_task` takes."""
+        task = self.task
+        said = (task.plan_name, task.plan_digest, task.inputs_digest, task.title, task.priority, task.steps, task.at)
+        lists = (journal.label_text(task.labels) if task.labels else "{}", json.dumps(task.tools))
+        return (num, task.id, task.owner, task.key, *said, *self._stands(begun), *lists)
 
     def _stands(self, begun: "_Begun | None") -> tuple[str | int | None, ...]:
         """The figures, last seq, time, epoch and worker that the task is created with."""
@@ -170,32 +196,31 @@ class CreateUnit:
 
 
 class _Begun:
-    """The claim and the first commit of a task that begins where it is created."""
+    """The claim and the first commit of a task that begins where, and when, it is created."""
 
     __slots__ = ("claimed", "commit")
+    claimed: Committed
 
     def __init__(self, first: StepCommit) -> None:
-        lease = first.lease
-        stamp = Stamp(
-            task=lease.task,
-            last_seq=Seq(1),
-            generation=1,
-            at=first.at,
-            actor=journal.engine_actor(lease.worker),
-        )
-        body = TaskStarted(from_status=TaskStatus.QUEUED, worker=lease.worker, epoch=lease.epoch)
-        self.claimed = journal.commit_drafts(stamp, (Draft(body),))
         self.commit = StepUnit(first)
 
-    def follow(self, desk: Desk, new: Guard) -> None:
-        """Events, pauses, and what the writer remembers; the row is there."""
+    def write(self) -> None:
+        """The events, but for the first."""
+        first = self.commit.commit
+        lease = first.lease
+        actor = journal.engine_actor(lease.worker)
+        stamp = Stamp(task=lease.task, last_seq=Seq(1), generation=1, at=first.at, actor=actor)
+        body = TaskStarted(from_status=TaskStatus.QUEUED, worker=lease.worker, epoch=lease.epoch)
+        self.claimed = journal.commit_drafts(stamp, (Draft(body),))
+        self.commit.write()
+
+    def after(self, new: Guard, head: bytes) -> Guard:
+        """What stands once all its lines are written. Raises Mismatch."""
         unit, worker = self.commit, self.commit.commit.lease.worker
-        head = desk.append(new, unit.commit.at, (*self.claimed.events, *unit.answer.events))
-        desk.change_pauses(new.num, unit.task, unit.pauses)
         claimed = Guard(new.num, TaskStatus.RUNNING, 1, Epoch(1), worker, self.claimed.last_seq, None)
         if not unit.stands(claimed):
             raise Mismatch(unit.task)
-        desk.guards.put(unit.task, unit.after(claimed, head))
+        return unit.after(claimed, head)
 
 
 def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
@@ -227,13 +252,8 @@ class ClaimUnit:
         started: list[tuple[Guard, Claimed]] = []
         for num, task, status, generation, epoch, last_seq, head in self._candidates(desk):
             guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq, head)
-            stamp = Stamp(
-                task=TaskId(task),
-                last_seq=guard.last_seq,
-                generation=guard.generation,
-                at=claim.at,
-                actor=journal.engine_actor(claim.worker),
-            )
+            actor = journal.engine_actor(claim.worker)
+            stamp = Stamp(task=TaskId(task), last_seq=last_seq, generation=generation, at=claim.at, actor=actor)
             started.append((guard, journal.start(claim, stamp, guard.status, guard.epoch)))
         _lease(desk, claim.at, started)
         return [one for _, one in started]
@@ -274,11 +294,7 @@ class CommandUnit:
         if guard is None or not stands(desk, guard, command):
             return stale(guard)
         stamp = Stamp(
-            task=command.task,
-            last_seq=guard.last_seq,
-            generation=row.generation,
-            at=command.at,
-            actor=command.actor,
+            task=command.task, last_seq=guard.last_seq, generation=row.generation, at=command.at, actor=command.actor
         )
         answer = journal.commit_drafts(stamp, command.drafts)
         head = desk.append(guard, command.at, answer.events)
@@ -338,13 +354,8 @@ class SweepUnit:
         guard = desk.guard(sweep.task)
         if guard is None or (guard.status, guard.epoch, guard.worker) != (sweep.status, sweep.epoch, sweep.worker):
             return stale(guard)
-        stamp = Stamp(
-            task=sweep.task,
-            last_seq=guard.last_seq,
-            generation=row.generation,
-            at=sweep.at,
-            actor=journal.engine_actor(desk.me),
-        )
+        actor = journal.engine_actor(desk.me)
+        stamp = Stamp(task=sweep.task, last_seq=guard.last_seq, generation=row.generation, at=sweep.at, actor=actor)
         answer = journal.commit_drafts(stamp, sweep.drafts)
         head = desk.append(guard, sweep.at, answer.events)
         expected = (guard.num, guard.status, guard.epoch, guard.worker, guard.last_seq)

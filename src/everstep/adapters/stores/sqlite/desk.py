@@ -95,6 +95,7 @@ class Desk:
         self.seal = seal
         self._cursor = connection.cursor()
         self._halted: bool | None = None
+        self._last_num: int | None = None
         self._headroom: dict[str, int] = {}
 
     def rows(self, name: str, values: Any = None) -> Iterator[tuple[Any, ...]]:
@@ -115,6 +116,13 @@ class Desk:
         if values:
             self._cursor.executemany(sql(name), values)
 
+    def number(self) -> int:
+        """Of a new task."""
+        if self._last_num is None:
+            ((self._last_num,),) = self.rows("last_num")
+        self._last_num += 1
+        return self._last_num
+
     @property
     def halted(self) -> bool:
         """Whether no intent may be granted; true because there is one writer."""
@@ -122,9 +130,9 @@ class Desk:
             self._halted = any(self.rows("get_meta", (HALT,)))
         return self._halted
 
-    def forget_halt(self) -> None:
-        """Look into the file again: it was written, or a batch failed."""
-        self._halted = None
+    def look_again(self) -> None:
+        """Into the file, for all that is remembered of it: it was written, or a batch failed."""
+        self._halted = self._last_num = None
 
     def admit(self, owner: str, most: int) -> None:
         """One more task of this owner; raises LimitExceeded.

@@ -1,8 +1,7 @@
 """The writer's side of the file: one transaction per batch, and fail-stop when the disk fails.
 
-All commits of holders go in with one INSERT and one UPDATE statement; the number of changed rows confirms that the
-file agrees with the guards in memory. If it does not, the batch is taken back and done again unit by unit, each in a
-savepoint, so that a refused one does not sink the others.
+What can be written in a few statements for all goes first (`bulk`). If the file does not agree with what is in memory,
+the batch is taken back and done again unit by unit, each in a savepoint, so that a refused one sinks no other.
 """
 
 import json
@@ -10,16 +9,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import apsw
 
 from everstep.adapters.stores.chain import Seal
-from everstep.adapters.stores.sqlite.apply import StepUnit, Unit
+from everstep.adapters.stores.sqlite.apply import Unit
+from everstep.adapters.stores.sqlite.bulk import Bulk
 from everstep.adapters.stores.sqlite.connect import Durability, connect, make_durable, one, read, translate
-from everstep.adapters.stores.sqlite.desk import Desk, Guards, Mismatch, last_link
+from everstep.adapters.stores.sqlite.desk import Desk, Guards, Mismatch
 from everstep.adapters.stores.sqlite.forks import bury
-from everstep.adapters.stores.sqlite.rows import stale
 from everstep.domain.errors import EverstepError, StoreError, Unavailable, Validation
 from everstep.domain.ids import Seq, TaskId, WorkerId
 from everstep.ports.fault import Fault, no_fault
@@ -37,6 +36,8 @@ BUSY_TRIES: Final = 6
 """Of 5 s each: a foreign program that looks at the file with a lock may keep us waiting, but not for ever."""
 BACKOFF_MIN_S: Final = 0.5
 BACKOFF_MAX_S: Final = 1.0
+_LATER: Final = object()
+"""Stands for an answer that is not known yet."""
 WAL_BYTES_MAX: Final = 64 * 1024 * 1024
 WAL_LOOK_EVERY: Final = 64
 """Batches between two looks at the size of the WAL."""
@@ -137,45 +138,13 @@ class Ledger:
         return answers
 
     def _in_bulk(self, desk: Desk, units: Sequence[Unit]) -> list[object]:
-        """Holders' commits in one sweep; they cannot collide, because each task has one holder."""
-        answers: list[object] = [None] * len(units)
-        journal: list[tuple[Any, ...]] = []
-        touches: list[tuple[Any, ...]] = []
-        updates: list[tuple[Any, ...]] = []
-        releases: list[tuple[Any, ...]] = []
-        questions: list[tuple[int, StepUnit]] = []
-        others: list[int] = []
-        find, put = self._guards.find, self._guards.put
-        for place, unit in enumerate(units):
-            if not isinstance(unit, StepUnit) or unit.children:
-                others.append(place)
-                continue
-            guard = find(unit.task) or desk.guard(unit.task)
-            if guard is None or not unit.stands(guard) or (unit.commit.proposals and desk.halted):
-                answers[place] = stale(guard)
-                continue
-            rows = desk.linked(guard, unit.commit.at, unit.answer.events)
-            journal.extend(rows)
-            if unit.steady == guard.steady and not unit.commit.release:
-                touches.append(unit.touch(guard))
-            else:
-                (releases if unit.commit.release else updates).append(unit.update(guard))
-            if unit.pauses:
-                questions.append((guard.num, unit))
-            put(unit.task, unit.after(guard, last_link(rows, guard.head)))
-            answers[place] = unit.answer
-        before = desk.connection.total_changes()
-        desk.change_many("insert_event", journal)
-        desk.change_many("touch_task", touches)
-        desk.change_many("update_task", updates)
-        desk.change_many("release_task", releases)
-        if desk.connection.total_changes() - before != len(journal) + len(touches) + len(updates) + len(releases):
-            raise Mismatch
-        for num, unit in questions:
-            desk.change_pauses(num, unit.task, unit.pauses)
-        for place in others:
-            answers[place] = self._alone(desk, units[place])
-        return answers
+        """Together what can be written together, then the rest in its order."""
+        bulk = Bulk(desk)
+        answers = [bulk.add(unit) if bulk.takes(unit) else _LATER for unit in units]
+        bulk.write()
+        return [
+            self._alone(desk, unit) if answer is _LATER else answer for unit, answer in zip(units, answers, strict=True)
+        ]
 
     def _alone(self, desk: Desk, unit: Unit) -> object:
         """One unit in a savepoint; what it raises stands for its answer."""
@@ -186,7 +155,7 @@ class Ledger:
         except (EverstepError, Mismatch, apsw.ConstraintError) as error:
             desk.run("undo_unit")
             self._guards.step_back(mark)
-            desk.forget_halt()
+            desk.look_again()
             if isinstance(error, EverstepError):
                 return error
             return Validation(f"the store refuses the write: {error}")
@@ -196,7 +165,7 @@ class Ledger:
     def _undo(self, desk: Desk) -> None:
         """Back to before the batch; nothing is known of its tasks any more."""
         self._guards.forget()
-        desk.forget_halt()
+        desk.look_again()
         with suppress(apsw.Error):
             if desk.connection.in_transaction:
                 desk.run("rollback")

@@ -7,10 +7,14 @@ INSERT INTO events (task, seq, at, type, step, body, hash) VALUES (?, ?, ?, ?, ?
 
 -- name: insert_task
 -- A new task, queued or begun; its first events follow in the same transaction.
-INSERT INTO tasks (id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, created_at,
+INSERT INTO tasks (num, id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, created_at,
                    status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code,
                    last_seq, updated_at, epoch, worker, labels, tools)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: last_num
+-- The newest task; 0 if there is none.
+SELECT coalesce(max(num), 0) FROM tasks;
 
 -- name: count_live
 -- Unfinished tasks of an owner: counted, never a counter that could drift.

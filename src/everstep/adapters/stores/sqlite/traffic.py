@@ -70,7 +70,7 @@ class HaltUnit:
             desk.change("forget_meta", (HALT,))
         else:
             desk.change("put_meta", (HALT, self.body))
-        desk.forget_halt()
+        desk.look_again()
 
 
 class SqliteTraffic:
