@@ -201,6 +201,9 @@ class Engine:
     def inbox(self, task: str | None = None) -> Sequence["Pause"]:
         return [Pause(pause, self._open()) for pause in self._wait(self._engine.inbox(task))]
 
+    def signal(self, event: str, key: str | None = None, data: JsonValue = None, *, id: str | None = None) -> int:
+        return self._wait(self._engine.signal(event, key, data, id=id))
+
     def _open(self) -> LoopThread:
         if self._thread is None:
             _ = self._engine.desk  # says what is wrong

@@ -202,6 +202,7 @@ def limits_of(settings: Settings) -> Limits:
         shutdown_grace_s=engine.shutdown_grace_ms / 1000,
         step_timeout_ms=Millis(engine.step_timeout_ms),
         patience=Patience(length_ms=Millis(engine.pause_timeout_ms), then=engine.on_pause_timeout),
+        signal_keep_ms=Millis(engine.signal_keep_ms),
         consent=settings.consent,
         policy=settings.consent.version,
         items_max=settings.limits.items,

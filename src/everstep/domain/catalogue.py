@@ -63,6 +63,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     ),
     **{f"http_{status}": row for statuses, row in _STATUSES for status in statuses},
     "reply_too_large": _row(Category.RESOURCE, _UNKNOWN, "the answer is too large", "ask for less"),
+    "wait_timeout": _row(
+        Category.LOGIC, _NONE, "no signal came in time", "send it and retry, or wait longer: `timeout`"
+    ),
     "policy_denied": _row(Category.PERMISSION, _NONE, "policy does not allow it", "use what policy allows"),
     "os_denied": _row(Category.PERMISSION, _NONE, "the system denies access", "grant access to it, then retry"),
     "os_missing": _row(

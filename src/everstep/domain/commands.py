@@ -152,6 +152,11 @@ def puts_back(drafts: Drafts) -> bool:
     return any(isinstance(one.body, e.PauseAnswered) and one.body.answer in FOR_PRODUCER for one in drafts)
 
 
+def ends_wait(drafts: Drafts) -> bool:
+    """Whether a step that waits completes by this: its own time may be up in the same moment."""
+    return any(isinstance(one.body, e.StepCompleted) and one.body.via == "signal" for one in drafts)
+
+
 def _withdraws(draft: e.Draft, pause: PauseId) -> bool:
     return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause
 

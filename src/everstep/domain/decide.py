@@ -13,12 +13,12 @@ from everstep.domain.effects import Resolution, resolve_unclear
 from everstep.domain.ended import Ended
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, StepPath, child_id, split_path
-from everstep.domain.outcome import Asked, Failed, Lost, Probe, Spawns, Succeeded, Waits
+from everstep.domain.outcome import Asked, Failed, Listens, Lost, Probe, Spawns, Succeeded, Waits
 from everstep.domain.pauses import MAY_ANSWER, InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
 from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.policy import backoff_ms, budget, may_retry, out_of_time
-from everstep.domain.states import TaskStatus
-from everstep.domain.task import CHILD, OpenAttempt, StepState, TaskState, finally_until
+from everstep.domain.states import CHILD, EVENT, TaskStatus
+from everstep.domain.task import OpenAttempt, StepState, TaskState, finally_until
 
 WORKER_LOST = Failure(
     code="worker_lost",
@@ -50,6 +50,9 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
         case Waits():
             wait = e.StepWaiting(kind="time", detail=attempt.tool, until=outcome.until, output=outcome.output)
             return (e.Draft(step=ended.path, body=wait),)
+        case Listens():
+            waits = e.StepWaiting(kind=EVENT, detail=outcome.event, until=outcome.until, ref=outcome.key)
+            return (e.Draft(step=ended.path, body=waits),)
         case Spawns():
             return _spawned(state, ended, attempt)
         case Asked():

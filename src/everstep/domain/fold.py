@@ -16,8 +16,8 @@ from everstep.domain.fold_pauses import pause_answered, pause_expired, pause_exp
 from everstep.domain.ids import Epoch, Instant, StepPath, TaskId, split_path
 from everstep.domain.moves import BrokenJournal, end_step, end_task, move_step, move_task, skip_all, step_of
 from everstep.domain.plan import OnError
-from everstep.domain.states import ATTEMPT_MOVES, AttemptStatus, Phase, StepStatus, TaskStatus
-from everstep.domain.task import CHILD, DurableWait, Intent, OpenAttempt, TaskState
+from everstep.domain.states import ATTEMPT_MOVES, CHILD, EVENT, AttemptStatus, Phase, StepStatus, TaskStatus
+from everstep.domain.task import DurableWait, Intent, OpenAttempt, TaskState
 
 __all__ = ["BrokenJournal", "apply", "apply_intent", "fold", "step_of"]
 
@@ -147,6 +147,8 @@ def _step_waiting(state: TaskState, body: e.StepWaiting, path: StepPath, at: Ins
         state.timers[path] = body.until
     if body.kind == CHILD:
         step.child = state.children[path] = TaskId(body.detail)
+    elif body.kind == EVENT:
+        state.listening[path] = None
 
 
 def apply_intent(state: TaskState, intent: Intent) -> None:
@@ -211,6 +213,7 @@ def _attempt_ended(state: TaskState, body: e.AttemptEnded, path: StepPath, at: I
     step.wait = None
     state.timers.pop(path, None)
     state.children.pop(path, None)
+    state.listening.pop(path, None)
     del state.open[path]
     step.phase = Phase.VALIDATING
     step.error = body.error

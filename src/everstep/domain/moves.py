@@ -64,6 +64,7 @@ def end_task(state: TaskState, to: TaskStatus, at: Instant) -> None:
     state.pauses.clear()
     state.timers.clear()
     state.children.clear()
+    state.listening.clear()
 
 
 def end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> None:
@@ -75,6 +76,8 @@ def end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> 
     step.wait = None
     if state.children:
         state.children.pop(step.path, None)
+    if state.listening:
+        state.listening.pop(step.path, None)
     if state.awaiting:
         state.awaiting.pop(step.path, None)
     step.phase = Phase.DONE

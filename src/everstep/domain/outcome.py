@@ -64,6 +64,15 @@ class Waits:
 
 
 @record
+class Listens:
+    """A durable wait for a signal; past `until`, if there is one, it has failed."""
+
+    event: str
+    key: str | None
+    until: Instant | None
+
+
+@record
 class Spawns:
     """A task of its own is to be made; the step waits for its end."""
 
@@ -85,4 +94,4 @@ class Lost:
     ended: Literal["killed", "abandoned"] = "abandoned"
 
 
-Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Spawns | Lost
+Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Listens | Spawns | Lost

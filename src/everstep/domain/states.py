@@ -97,3 +97,8 @@ HELD: Final = frozenset({_T.RUNNING, _T.PAUSING, _T.CANCELLING})
 """Statuses in which a worker may hold the task's lease."""
 CLAIMABLE: Final = frozenset({_T.QUEUED, _T.STALLED, _T.CANCELLING})
 """Statuses in which a task that nobody holds may be claimed."""
+
+CHILD: Final = "child"
+"""The kind of a durable wait for another task."""
+EVENT: Final = "event"
+"""The kind of a durable wait for a signal."""

@@ -19,8 +19,6 @@ from everstep.domain.record import hot_record, record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 
-CHILD = "child"
-"""The kind of a durable wait for another task."""
 FINALLY_MS = 60_000
 """What the `finally` steps of a cancelled task get, in all."""
 
@@ -204,6 +202,8 @@ class TaskState:
     """When retries and durable waits are due."""
     children: dict[StepPath, TaskId] = field(default_factory=dict)
     """Tasks that steps of this one wait for."""
+    listening: dict[StepPath, None] = field(default_factory=dict)
+    """Steps that wait for a signal."""
     past: dict[StepPath, tuple[int, int]] = field(default_factory=dict)
     """Attempts and tries of items that an earlier generation left behind: both count on."""
     awaiting: dict[StepPath, StepPath] = field(default_factory=dict)

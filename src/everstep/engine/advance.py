@@ -3,7 +3,7 @@
 from everstep.domain.ids import Instant
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import TaskState
-from everstep.engine import finish, limiting
+from everstep.engine import finish, limiting, ripen
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.engine.ready import start_steps
@@ -25,7 +25,7 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
         finish.cancel(lap)
         return lap
     if state.status is TaskStatus.RUNNING and not state.held_back:
-        finish.end_waits(lap)
+        ripen.end_waits(lap)
         finish.meet_goal(lap)
         limiting.announce(lap)
         if state.failing is None and limiting.overdue(lap):

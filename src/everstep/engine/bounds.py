@@ -23,6 +23,8 @@ class Limits:
     items_max: int = 10_000
     live_tasks: int | None = None
     """Unfinished ones of one owner, if the settings say."""
+    signal_keep_ms: Millis = Millis(86_400_000)
+    """How long a signal waits for a step that wants it."""
     retry: RetryPolicy = USUAL_RETRY
     patience: Patience = Patience(length_ms=Millis(86_400_000), then="cancel")
     """With pauses that people ask for."""

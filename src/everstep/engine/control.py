@@ -10,6 +10,7 @@ from everstep.domain.commands import (
     answer_pause,
     asked_pause,
     cancel_task,
+    ends_wait,
     puts_back,
     resume_task,
 )
@@ -68,7 +69,7 @@ async def _write(
             row=row_of(state),
             last_seq=last_seq,
             steps=None if state.revision == revision else len(state.specs),
-            ends=state.done - done if puts_back(drafts) else None,
+            ends=state.done - done if puts_back(drafts) or ends_wait(drafts) else None,
         )
         kit.fault("command.decide.after")
         await _keep(drafts, kit)

@@ -12,7 +12,8 @@ from everstep.domain import events as e
 from everstep.domain.decide import spec_of
 from everstep.domain.histogram import Family, Histogram, Labels
 from everstep.domain.ids import StepPath
-from everstep.domain.task import CHILD, Intent, TaskState
+from everstep.domain.states import CHILD
+from everstep.domain.task import Intent, TaskState
 from everstep.domain.usage import Usage
 
 Drafts: TypeAlias = Sequence[e.Draft]

@@ -13,24 +13,6 @@ from everstep.engine.lap import Lap
 from everstep.engine.ready import begin, go_on
 
 
-def end_waits(lap: Lap) -> None:
-    """Durable waits whose time has come complete their step."""
-    for path in list(lap.state.open):
-        step = lap.state.steps[path]
-        wait = step.wait
-        if wait is None or wait.until is None or wait.output is None or wait.until > lap.at:
-            continue
-        body = e.StepCompleted(
-            attempt=step.attempts,
-            output=wait.output,
-            summary=None,
-            via="tool",
-            tool_used=step.attempt.tool if step.attempt else None,
-            duration_s=(lap.at - (step.started_at or lap.at)) / 1000,
-        )
-        lap.say(body, path)
-
-
 def meet_goal(lap: Lap) -> None:
     """`done_when` is true: the optional rest is skipped."""
     if lap.graph.done_when is None or not lap.state.done:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.outcome import Asked, Failed, Outcome, Probe, Spawns, Succeeded, Waits
+from everstep.domain.outcome import Asked, Failed, Listens, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
@@ -17,7 +17,7 @@ from everstep.engine.classify import classify
 from everstep.engine.context import CallContext
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
-from everstep.ports.tool import Call, Deferred, NeedsInput, Subplan
+from everstep.ports.tool import Call, Deferred, Listening, NeedsInput, Subplan
 
 T = TypeVar("T")
 PROBE_TIMEOUT_S = 10.0
@@ -145,10 +145,12 @@ def _bounded(outcome: Outcome, limits: LimitsSpec) -> Outcome:
     return Failed(failure=failure)
 
 
-def _result(entry: Entry, result: JsonValue | Deferred | Subplan, kit: Kit, wall_s: float) -> Outcome:
+def _result(entry: Entry, result: JsonValue | Deferred | Listening | Subplan, kit: Kit, wall_s: float) -> Outcome:
     """Strict JSON that fits the tool's own schema, or the tool has a bug."""
     if isinstance(result, Subplan):
         return Spawns(plan=result.plan, digest=result.digest, inputs=result.inputs, published=result.published)
+    if isinstance(result, Listening):
+        return Listens(event=result.event, key=result.key, until=result.until)
     untrusted = not entry.spec.trusted_output
     value = result.output if isinstance(result, Deferred) else result
     try:

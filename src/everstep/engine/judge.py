@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from everstep.domain.breaker import BreakerKey, Caller, Verdict
-from everstep.domain.decide import spec_of
+from everstep.domain.decide import is_final, spec_of
 from everstep.domain.detour import breaker_of
 from everstep.domain.ended import NO_CHANCE, Ended
 from everstep.domain.failure import Category, EffectState, Failure
@@ -67,6 +67,11 @@ def cut_short(state: TaskState, calls: Sequence[StepPath], kit: Kit) -> tuple[Se
         return repeatable(state), PAUSED
     halted = kit.passage.halted
     return calls if halted is not None and halted.mode == IMMEDIATE else (), HALTED
+
+
+def may_end(state: TaskState, path: StepPath) -> bool:
+    """Whether a call of a cancelled task is one of its `finally` steps."""
+    return is_final(state, spec_of(state, path))
 
 
 def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from everstep.domain.decide import is_final, spec_of
 from everstep.domain.ended import Ended
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
@@ -21,9 +20,10 @@ from everstep.domain.task import Intent, due_at, finally_until
 from everstep.engine.child import cancel_children, child_ends, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import invoke
-from everstep.engine.judge import CUT_OFF, PAUSE_GRACE_S, cut_short, judge
+from everstep.engine.judge import CUT_OFF, PAUSE_GRACE_S, cut_short, judge, may_end
 from everstep.engine.kit import Kit
 from everstep.engine.lost import looked_at, lost_calls
+from everstep.engine.signal import Ears
 from everstep.ports.clock import Timer
 
 
@@ -44,6 +44,7 @@ class Walk:
         """Whether a call has ended that wants a task made."""
         self._sent_on = False
         """Whether our children have heard that we are cancelled."""
+        self._ears = Ears(kit)
         self.told = False
         """A command has come that this walk has not looked at."""
 
@@ -79,10 +80,14 @@ class Walk:
             ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
             if self._held.state.children:
                 ended = [*ended, *await self._children()]
+            if self._held.state.listening:
+                self.told = await self._ears.listen(self._held.state) or self.told
             intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
             if self._held.newborn:
                 await self._born()
+            if self._held.state.listening or self._ears.open:
+                self.told = await self._ears.listen(self._held.state) or self.told
             self._start(intents)
             if self._kit.passage.pools.kept:
                 self._kit.passage.pools.tidy(self._held.lease.task)
@@ -118,6 +123,8 @@ class Walk:
         if self.told:
             self.told = False
             await reload(self._held, self._kit)
+            if self._held.state.listening:
+                self.told = await self._ears.listen(self._held.state, again=True)
             if self._held.state.children:
                 self._ended += await child_ends(self._held.state, self._kit)
         ends, self._ended = self._ended, []
@@ -193,7 +200,7 @@ class Walk:
             await cancel_children(state, self._kit)
         until = finally_until(state)
         assert until is not None
-        in_time = {path for path in self._calls if now < until and is_final(state, spec_of(state, path))}
+        in_time = {path for path in self._calls if now < until and may_end(state, path)}
         cut = [path for path in self._calls if path not in in_time]
         await self._end_calls(cut, CUT_OFF, self._kit.limits.cancel_grace_s)
         for call in [self._calls[path] for path in in_time if path in self._calls]:

@@ -18,7 +18,7 @@ from everstep.engine.runtime import Gate, Runtime
 from everstep.engine.submit import submit
 from everstep.facade.accept import Acceptance, Wish
 from everstep.facade.monitoring import Monitoring
-from everstep.facade.steering import Steering
+from everstep.facade.signalling import Signalling
 from everstep.facade.watching import Watching
 from everstep.ports.store import Info, Journaled, KeptPause, Page, PauseFilter, TaskFilter
 
@@ -28,7 +28,7 @@ EVENTS_PAGE = 500
 LIVE = frozenset(TaskStatus) - TERMINAL
 
 
-class Desk(Steering):
+class Desk(Signalling):
     """The operations of one engine."""
 
     def __init__(self, runtime: Runtime, workspace: str) -> None:

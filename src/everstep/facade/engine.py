@@ -182,6 +182,11 @@ class Engine:
         kept = await self.desk.inbox(PauseFilter(owner=self._who.owner, task=of))
         return [Pause(one.task, one.pause, self._answer) for one in kept]
 
+    async def signal(self, event: str, key: str | None = None, data: JsonValue = None, *, id: str | None = None) -> int:
+        """Tell every step that waits for this event, or else the first that will; how many have heard it."""
+        _, sent = await self.desk.signal(event, key, data, self._who, id=id)
+        return sent.delivered
+
     async def _answer(self, pause: str, reply: Reply, by: str | None) -> None:
         await self.desk.answer(PauseId(pause), named(self._who, by), reply)
 

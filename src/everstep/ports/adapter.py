@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from everstep.domain.failure import Failure
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonValue
-from everstep.ports.tool import Call, Ctx, Deferred, Health, Impossible, Prior, Probed, Subplan, ToolSpec
+from everstep.ports.tool import Call, Ctx, Deferred, Health, Impossible, Listening, Prior, Probed, Subplan, ToolSpec
 
 
 class ToolAdapter(ABC):
@@ -22,7 +22,7 @@ class ToolAdapter(ABC):
         """What it serves; no I/O."""
 
     @abstractmethod
-    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred | Subplan:
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred | Listening | Subplan:
         """Once per attempt, after the durable intent."""
 
     def validate(self, call: Call) -> Sequence[tuple[str, str]]:  # noqa: ARG002
@@ -79,6 +79,6 @@ class Completed(ToolAdapter):
         """As it says."""
         return tuple(self._adapter.tools())
 
-    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred | Subplan:
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred | Listening | Subplan:
         """As it does."""
-        return cast("JsonValue | Deferred | Subplan", await self._adapter.execute(call, ctx))
+        return cast("JsonValue | Deferred | Listening | Subplan", await self._adapter.execute(call, ctx))

@@ -22,8 +22,7 @@ from everstep.domain.record import hot_record, record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, Intent, Lease, NewTask, Proposal, StepCommit, Sweep, TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.ports.history import History
-from everstep.ports.keyring import Keyring
+from everstep.ports.beside import Beside
 
 
 @hot_record
@@ -302,20 +301,12 @@ class Tail(Protocol):
         """What comes after a place, of one owner or of everybody."""
 
 
-class Store(Protocol):
+class Store(Beside, Protocol):
     """The verbs. Times come in as values; the store never decides by its own clock what an event says."""
 
     @property
     def troubles(self) -> Troubles:
         """What went wrong over all tasks: breakers and errors."""
-
-    @property
-    def keyring(self) -> Keyring:
-        """Tokens, and what is made with them."""
-
-    @property
-    def history(self) -> History:
-        """How long things took and how they ended."""
 
     @property
     def tail(self) -> Tail:

@@ -158,7 +158,7 @@ class ToolAdapter(Judge, Protocol):
     def tools(self) -> Sequence[ToolSpec]:
         """What it serves; no I/O."""
 
-    async def execute(self, call: Call, ctx: Ctx) -> "JsonValue | Deferred | Subplan":
+    async def execute(self, call: Call, ctx: Ctx) -> "JsonValue | Deferred | Listening | Subplan":
         """Once per attempt, after the durable intent."""
 
     def validate(self, call: Call) -> Sequence[tuple[str, str]]:
@@ -196,6 +196,16 @@ class Deferred:
 
     until: Instant
     output: JsonValue
+
+
+@record
+class Listening:
+    """Returned by `execute`: a durable wait for a signal. The step completes with it; past `until` it fails."""
+
+    event: str
+    key: str | None
+    """None: the task's id, or a signal without a key."""
+    until: Instant | None
 
 
 @record

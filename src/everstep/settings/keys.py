@@ -246,6 +246,13 @@ KEYS: Final = (
         within=(1, 365 * _DAY),
     ),
     _key("engine.on_pause_timeout", _one_of("cancel", "resume"), "cancel", "what follows when it was paused too long"),
+    _key(
+        "engine.signal_keep",
+        DURATION,
+        "24h",
+        "how long a signal waits for a step that wants it",
+        within=(1, 365 * _DAY),
+    ),
     _key("limits.body", SIZE, "1MiB", "the body of one request", within=(_KIB, 64 * _KIB * _KIB)),
     _key("limits.items", COUNT, 10_000, "items of one `for_each`", within=(1, 100_000)),
     _key(

@@ -33,6 +33,7 @@ class EngineSettings:
     step_timeout_ms: Millis
     pause_timeout_ms: Millis
     on_pause_timeout: str
+    signal_keep_ms: Millis
 
 
 @record
@@ -253,6 +254,7 @@ def _engine(merged: "_Merged") -> EngineSettings:
         step_timeout_ms=Millis(merged.number("engine.step_timeout")),
         pause_timeout_ms=Millis(merged.number("engine.pause_timeout")),
         on_pause_timeout=merged.text("engine.on_pause_timeout"),
+        signal_keep_ms=Millis(merged.number("engine.signal_keep")),
     )
     if settings.stale_after_ms <= 2 * settings.heartbeat_ms:
         nearer = merged.louder("engine.stale_after", "engine.heartbeat")

@@ -196,6 +196,11 @@ class TestEngine:
         """A task again, as after a crash."""
         return Task(self.desk, self._who, await self.desk.get(task, self._who))
 
+    async def signal(self, event: str, key: str | None = None, data: JsonValue = None, *, id: str | None = None) -> int:
+        """Tell the steps that wait for this event; how many have heard it."""
+        _, sent = await self.desk.signal(event, key, data, self._who, id=id)
+        return sent.delivered
+
     @property
     def inbox(self) -> "Inbox":
         """What waits for someone now."""

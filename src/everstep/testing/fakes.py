@@ -12,7 +12,7 @@ from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.clock import Clock
-from everstep.ports.tool import Call, Ctx, Deferred, Health, Prior, Probed, Subplan, ToolAdapter, ToolSpec
+from everstep.ports.tool import Call, Ctx, Deferred, Health, Listening, Prior, Probed, Subplan, ToolAdapter, ToolSpec
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class FakedTools:
         """The real ones, with the effects that the fakes claim."""
         return [_as_faked(spec, self._fakes.get(spec.name)) for spec in self._real.tools()]
 
-    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred | Subplan:
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred | Listening | Subplan:
         """The fake's call, or the real one."""
         found = self._fakes.get(call.tool)
         return await (self._real.execute(call, ctx) if found is None else found.call(call, ctx, self._clock))

@@ -6,6 +6,7 @@ from typing import Final
 
 from everstep.adapters.stores.kept import Kept
 from everstep.adapters.stores.memory_history import MemoryHistory
+from everstep.adapters.stores.memory_signals import MemorySignals
 from everstep.adapters.stores.memory_tail import MemoryTail
 from everstep.domain.access import BEARERS, Credential, CredentialKind
 from everstep.domain.ids import Instant, TaskId
@@ -14,10 +15,11 @@ from everstep.ports.traffic import Halt, Reservation
 
 
 class MemoryTraffic:
-    """Rates, the halt, the history and the line of all events of a store in memory."""
+    """Rates, signals, the halt, the history and the line of all events of a store in memory."""
 
     def __init__(self, tasks: Mapping[TaskId, Kept]) -> None:
         self.history: Final = MemoryHistory(tasks)
+        self.signals: Final = MemorySignals()
         self.tail = MemoryTail()
         self._arrivals: dict[str, int] = {}
         self._spent: dict[str, Spent] = {}

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from everstep.adapters.tools.family import closed, spec_of
+from everstep.adapters.tools.family import spec_of
 from everstep.domain.ids import Instant
 from everstep.domain.quantities import parse_duration
+from everstep.domain.signal import NAME
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.adapter import ToolAdapter
 from everstep.ports.codec import Codec
-from everstep.ports.tool import Call, Ctx, Deferred, NeedsInput, ToolSpec
+from everstep.ports.tool import Call, Ctx, Deferred, Listening, NeedsInput, ToolSpec
 from everstep.wire.times import to_text
 
 TYPES: Final = ("string", "integer", "number", "boolean", "array", "object")
@@ -19,13 +20,27 @@ TYPES: Final = ("string", "integer", "number", "boolean", "array", "object")
 _WAIT: Final = spec_of(
     "wait",
     "Wait",
-    "Wait for a length of time, or until an instant. The wait is stored: it survives restarts and holds nothing.",
+    "Wait for a length of time, until an instant, or for a signal. The wait is stored: it survives restarts and holds"
+    " nothing.",
     takes={
         "for": {"type": "string", "description": "How long: 500ms, 30s, 1h30m, 2d"},
         "until": {"type": "string", "format": "date-time", "description": "Until when: 2026-01-31T12:00:00Z"},
+        "event": {"type": "string", "pattern": f"^{NAME.pattern}$", "description": "The signal to wait for"},
+        "key": {"type": "string", "pattern": f"^{NAME.pattern}$", "description": "Its key; else the task's id"},
+        "timeout": {"type": "string", "description": "How long to wait for the signal; else for ever"},
     },
     needs=(),
-    gives=closed({"until": {"type": "string", "format": "date-time"}}),
+    gives={
+        "type": "object",
+        "properties": {
+            "until": {"type": "string", "format": "date-time", "description": "After a wait by the clock"},
+            "event": {"type": "string"},
+            "key": {"type": ["string", "null"]},
+            "data": {"description": "What came with the signal"},
+            "at": {"type": "string", "format": "date-time"},
+        },
+        "additionalProperties": False,
+    },
     trusted_output=True,
 )
 _ASK: Final = spec_of(
@@ -60,8 +75,10 @@ class FlowTools(ToolAdapter):
         """A length or instant that can be read; a schema that is one."""
         return _wait_problems(call.arguments) if call.tool == _WAIT.name else self._ask_problems(call.arguments)
 
-    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred:
-        """Say until when, or take the answer; without one, ask."""
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue | Deferred | Listening:
+        """Say until when or for what, or take the answer; without one, ask."""
+        if call.tool == _WAIT.name and "event" in call.arguments:
+            return _listening(call.arguments, ctx.now())
         if call.tool == _WAIT.name:
             until = _due(call.arguments, ctx.now())
             return Deferred(until=until, output={"until": to_text(until)})
@@ -88,14 +105,24 @@ def _answer_schema(arguments: JsonObject) -> JsonObject:
 
 
 def _wait_problems(arguments: JsonObject) -> Sequence[tuple[str, str]]:
-    if len(arguments) != 1:
-        return [("", "needs either 'for' or 'until'")]
-    length, moment = arguments.get("for"), arguments.get("until")
-    if length is not None and parse_duration(str(length)) is None:
-        return [("/for", "is not a duration, write 500ms, 30s, 1h30m")]
+    if sum(name in arguments for name in ("for", "until", "event")) != 1:
+        return [("", "needs exactly one of 'for', 'until' and 'event'")]
+    if "event" not in arguments and arguments.keys() & {"key", "timeout"}:
+        return [("", "'key' and 'timeout' belong to 'event'")]
+    moment = arguments.get("until")
+    for name in ("for", "timeout"):
+        if name in arguments and parse_duration(str(arguments[name])) is None:
+            return [(f"/{name}", "is not a duration, write 500ms, 30s, 1h30m")]
     if moment is not None and _instant(str(moment)) is None:
         return [("/until", "is not an instant, write 2026-01-31T12:00:00Z")]
     return ()
+
+
+def _listening(arguments: JsonObject, now: Instant) -> Listening:
+    key, timeout = arguments.get("key"), arguments.get("timeout")
+    length = None if timeout is None else parse_duration(str(timeout))
+    until = None if length is None else Instant(now + length)
+    return Listening(event=str(arguments["event"]), key=None if key is None else str(key), until=until)
 
 
 def _due(arguments: JsonObject, now: Instant) -> Instant:

@@ -47,6 +47,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "pauses.list": pauses.inbox,
     "pauses.get": pauses.get,
     "pauses.answer": pauses.answer,
+    "pauses.signal": pauses.signal,
     "plans.check": plans.check,
     "plans.schema": plans.schema,
     "troubles.errors": troubles.errors,

@@ -1,4 +1,4 @@
-"""Pauses: what waits for someone, and how to answer. Which answers there are is `domain/pauses`' business."""
+"""Pauses and signals: what waits for someone or something. Which answers there are is `domain/pauses`' business."""
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import Conflict, NotFound
@@ -50,6 +50,14 @@ async def answer(back: Backing, asked: Asked) -> Response:
     if asked.request.local and not state.terminal:
         back.desk.carry(state.id)
     return reply(await _pause(back, await _kept(back, asked)))
+
+
+async def signal(back: Backing, asked: Asked) -> Response:
+    """What steps wait for has come: durable before the reply; 200 if it was known already."""
+    fields = asked.fields
+    event, key, data = fields.some_text("event"), fields.text("key"), fields.value("data")
+    name, sent = await back.desk.signal(event, key, data, asked.who, id=fields.text("id"))
+    return reply({"id": name, "delivered": sent.delivered}, 202 if sent.new else 200)
 
 
 async def _kept(back: Backing, asked: Asked) -> KeptPause:

@@ -73,6 +73,7 @@ ROUTES: Final = (
     _post(
         "/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note digest arguments output value max at tool"
     ),
+    _post("/v1/signals", "answer", "pauses.signal", "event key data id"),
     _post("/v1/plans/check", "r", "plans.check", "plan plan_text plan_name inputs", local="trusted file"),
     _get("/v1/schemas/plan", "plans.schema"),
     _get("/v1/errors", "troubles.errors", "category tool code task since limit cursor"),

@@ -19,7 +19,7 @@ def read_inputs(given: Sequence[str], file: str | None, plan: PlanSpec | None) -
     inputs = _inputs_of(file) if file else {}
     for one in given:
         name, text, is_json = split_input(one)
-        inputs[name] = _json_of(text, one) if is_json else typed(text, schemas.get(name, {}))
+        inputs[name] = json_of(text, one) if is_json else typed(text, schemas.get(name, {}))
     return inputs
 
 
@@ -46,7 +46,7 @@ def typed(text: str, schema: Json) -> object:
 
 
 def _inputs_of(file: str) -> Json:
-    inputs = _json_of(text_of_file(file), file)
+    inputs = json_of(text_of_file(file), file)
     if not isinstance(inputs, dict):
         raise EverstepError(
             f"'{file}' holds no JSON object", code="inputs_invalid", what_to_do='write {"NAME": VALUE, …}'
@@ -61,7 +61,7 @@ def text_of_file(file: str) -> str:
         raise NotFound(f"'{file}' cannot be read: {reason(error)}", what_to_do="name a readable text file") from None
 
 
-def _json_of(text: str, said: str) -> Any:  # noqa: ANN401 -- any JSON
+def json_of(text: str, said: str) -> Any:  # noqa: ANN401 -- any JSON
     try:
         return json.loads(text, parse_constant=_no_number)
     except ValueError as error:

@@ -20,6 +20,7 @@ from everstep.doors.cli.words import (
     seconds,
     short,
     stamp,
+    waits_for,
 )  # fmt: skip
 
 Json: TypeAlias = dict[str, Any]
@@ -242,7 +243,7 @@ def event_text(event: Json) -> str:
         case "step.started":
             return safe(data.get("title") or "")
         case "step.waiting":
-            return safe(data["waiting_on"].get("detail") or "")
+            return waits_for(data["waiting_on"])
         case "attempt.started":
             return f"{data['tool']} attempt {data['attempt']}"
         case "attempt.probed":

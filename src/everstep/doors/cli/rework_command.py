@@ -1,6 +1,5 @@
 """`everstep retry`, `fork`, `patch`, `undo`: a task taken up again, copied, changed or taken back."""
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -9,7 +8,7 @@ import click
 from everstep.domain.errors import Conflict, EverstepError
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.find import find_task
-from everstep.doors.cli.given import split_input, text_of_file, typed
+from everstep.doors.cli.given import json_of, split_input, text_of_file, typed
 from everstep.doors.cli.pursue import Pursuit, carry_on
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.steer_command import tell
@@ -202,7 +201,7 @@ async def _arguments(connection: Connection, task: Json, given: Sequence[str]) -
         if tools.get(step) and not is_json:
             tool = await ask(connection, "GET", path_of("tools", tools[step]))
             schema = ((tool.get("input_schema") or {}).get("properties") or {}).get(argument) or {}
-        found.setdefault(step, {})[argument] = _json_of(text, one) if is_json else typed(text, schema)
+        found.setdefault(step, {})[argument] = json_of(text, one) if is_json else typed(text, schema)
     return found
 
 
@@ -214,23 +213,14 @@ async def _inputs(connection: Connection, task: Json, given: Sequence[str]) -> J
     found: Json = {}
     for one in given:
         name, text, is_json = split_input(one)
-        found[name] = _json_of(text, one) if is_json else typed(text, (plan.get("inputs") or {}).get(name) or {})
+        found[name] = json_of(text, one) if is_json else typed(text, (plan.get("inputs") or {}).get(name) or {})
     return found
 
 
 def _patch_of(file: str) -> Json:
-    read = _json_of(text_of_file(file), file)
+    read = json_of(text_of_file(file), file)
     if isinstance(read, list):
         return {"ops": read}
     if not isinstance(read, dict):
         raise EverstepError(f"'{file}' holds no patch", code="bad_request", what_to_do='write {"ops": […]}')
     return read
-
-
-def _json_of(text: str, said: str) -> Any:  # noqa: ANN401 -- any JSON
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise EverstepError(
-            f"'{said}' holds no JSON: {error}", code="inputs_invalid", what_to_do="write JSON"
-        ) from None

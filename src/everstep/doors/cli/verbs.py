@@ -33,6 +33,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "watch": Entry("watch_command", "Follow a task"),
         "logs": Entry("logs_command", "What tools logged; errors of all tasks"),
         "export": Entry("export_command", "Tasks or events as CSV or JSON, for other programs"),
+        "signal": Entry("signal_command", "Tell steps that wait for an event that it has come"),
         "breakers": Entry("breakers_command", "What holds calls back, and how to let them pass"),
     },
     "Steer": {

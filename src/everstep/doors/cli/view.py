@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from everstep.doors.cli.words import instant, payload_glance, safe
+from everstep.doors.cli.words import instant, payload_glance, safe, waits_for
 
 Json: TypeAlias = dict[str, Any]
 
@@ -164,6 +164,7 @@ class TaskView:
 def step_of(step: Json) -> StepView:
     """A Step as a request answered it."""
     counts = step.get("counts") or {}
+    waiting = step.get("waiting_on") if step.get("phase") == "waiting_slot" else None
     return StepView(
         id=step["id"],
         title=safe(step.get("title") or step["id"]),
@@ -181,6 +182,7 @@ def step_of(step: Json) -> StepView:
         items_done=sum(counts.get(key) or 0 for key in ("completed", "failed", "skipped")),
         items_failed=counts.get("failed") or 0,
         via=step.get("via"),
+        note=waits_for(waiting) if waiting else "",
     )
 
 
@@ -221,8 +223,7 @@ def _step_started(_view: TaskView, step: StepView, event: Json) -> None:
 
 def _step_waiting(_view: TaskView, step: StepView, event: Json) -> None:
     step.status, step.phase = "running", "waiting_slot"
-    waiting = event["data"]["waiting_on"]
-    step.note = safe(waiting.get("detail") or waiting.get("kind") or "")
+    step.note = waits_for(event["data"]["waiting_on"])
 
 
 def _attempt_started(_view: TaskView, step: StepView, event: Json) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -152,3 +153,21 @@ def payload_glance(payload: dict[str, Any] | None) -> str:
     if payload is None:
         return ""
     return glance(payload["value"]) if "value" in payload else size(payload.get("bytes") or 0)
+
+
+_WAITS: Final = {
+    "time": "waits",
+    "event": "waits for event {detail}{key}",
+    "child": "waits for task {detail}",
+    "slot": "waits for a slot of {detail}",
+    "rate": "waits for its turn at {detail}",
+    "breaker": "waits for the breaker of {detail}",
+}
+
+
+def waits_for(waiting: Mapping[str, Any]) -> str:
+    """What a step that holds nothing waits for."""
+    key = f" with key {waiting['ref']}" if waiting.get("ref") else ""
+    words = _WAITS.get(waiting["kind"], "waits for {detail}").format(detail=waiting.get("detail") or "it", key=key)
+    until = waiting.get("until")
+    return safe(f"{words} until {clock(until)}" if until else words)

@@ -15,6 +15,7 @@ from everstep.testing.conformance import (
     store_leases,
     store_lists,
     store_rework,
+    store_signals,
     store_traffic,
 )
 from everstep.testing.conformance.stage import Rig
@@ -84,6 +85,13 @@ CASES: Final = (
     Case(story=store_breakers.two_good_probes_close_it_and_nothing_is_kept),
     Case(story=store_breakers.a_reset_is_the_owners),
     Case(story=store_breakers.errors_are_found_by_what_they_are, proves=("8.1",)),
+    Case(story=store_signals.a_signal_goes_to_everybody_who_listens),
+    Case(story=store_signals.a_signal_waits_for_the_first_who_listens),
+    Case(story=store_signals.the_same_id_is_the_same_signal),
+    Case(story=store_signals.who_was_to_hear_it_still_is_after_a_restart),
+    Case(story=store_signals.a_signal_that_was_not_heard_is_for_somebody_else),
+    Case(story=store_signals.keys_and_owners_tell_signals_apart),
+    Case(story=store_signals.old_signals_are_forgotten),
     Case(story=store_traffic.waiting_makes_up_for_priority),
     Case(story=store_traffic.live_tasks_are_bounded),
     Case(story=store_traffic.words_follow_the_journal),

@@ -14,7 +14,7 @@ from everstep.domain.failure import EffectState
 from everstep.domain.plan import Effect
 from everstep.domain.raised import failure_of
 from everstep.domain.values import JsonObject, JsonValue, NotJson
-from everstep.ports.tool import Call, Deferred, Subplan, Undoer
+from everstep.ports.tool import Call, Deferred, Listening, Subplan, Undoer
 from everstep.testing.conformance.sample import Bench, Sample
 
 QUICK_S: Final = 0.01
@@ -162,7 +162,7 @@ async def undo(bench: Bench) -> Sequence[str]:
         assert isinstance(bench.adapter, Undoer)
         call, before = bench.call(sample), bench.tree()
         output = await bench.adapter.execute(call, bench.ctx(call))
-        assert not isinstance(output, Deferred | Subplan)
+        assert not isinstance(output, Deferred | Listening | Subplan)
         try:
             await bench.adapter.undo(call, output, bench.ctx(call))
         except Exception as error:  # noqa: BLE001 -- that is what is looked for
@@ -220,7 +220,7 @@ async def nonsense(bench: Bench) -> Sequence[str]:
 async def _made(bench: Bench, sample: Sample) -> JsonValue:
     call = bench.call(sample)
     result = await bench.adapter.execute(call, bench.ctx(call))
-    if isinstance(result, Subplan):
+    if isinstance(result, Listening | Subplan):
         return None
     return result.output if isinstance(result, Deferred) else result
 

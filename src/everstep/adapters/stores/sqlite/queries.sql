@@ -638,3 +638,45 @@ ORDER BY bucket, owner, kind, name;
 -- name: forget_history
 -- Hours that are too old; standing rows stay.
 DELETE FROM history WHERE bucket > 0 AND bucket < :before;
+
+-- name: forget_signals
+-- Too old for anybody who begins to listen now.
+DELETE FROM signals WHERE at < ? AND NOT EXISTS (SELECT 1 FROM listeners l WHERE l.signal = signals.num);
+
+-- name: find_signal
+-- The same id is the same signal.
+SELECT heard FROM signals WHERE owner = ? AND id = ?;
+
+-- name: insert_signal
+INSERT INTO signals (owner, id, event, key, at, body) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: call_listeners
+-- Everybody who listens when it comes.
+UPDATE listeners SET signal = :signal
+WHERE owner = :owner AND event = :event AND signal IS NULL AND (key = :key OR (:key IS NULL AND any_key))
+RETURNING task, step, attempt, owner, event, key, any_key;
+
+-- name: insert_listener
+-- Looking again changes nothing.
+INSERT INTO listeners (task, step, attempt, owner, event, key, any_key) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING;
+
+-- name: give_signal
+-- The oldest one that nobody has heard, and that is meant for nobody else.
+UPDATE listeners SET signal = (
+    SELECT s.num FROM signals s
+    WHERE s.owner = listeners.owner AND s.event = listeners.event AND s.heard = 0 AND s.at >= :since
+      AND (s.key = listeners.key OR (s.key IS NULL AND listeners.any_key))
+      AND NOT EXISTS (SELECT 1 FROM listeners other WHERE other.signal = s.num)
+    ORDER BY s.num LIMIT 1)
+WHERE task = :task AND step = :step AND attempt = :attempt AND signal IS NULL;
+
+-- name: signal_for
+SELECT s.body FROM listeners l JOIN signals s ON s.num = l.signal WHERE l.task = ? AND l.step = ? AND l.attempt = ?;
+
+-- name: count_heard
+UPDATE signals SET heard = heard + 1
+WHERE num = (SELECT signal FROM listeners WHERE task = ? AND step = ? AND attempt = ?);
+
+-- name: delete_listener
+DELETE FROM listeners WHERE task = ? AND step = ? AND attempt = ?;

@@ -10,6 +10,7 @@ from everstep.adapters.stores.sqlite.desk import HALT, Desk
 from everstep.adapters.stores.sqlite.history import SqliteHistory
 from everstep.adapters.stores.sqlite.hold import Hold, opened
 from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
+from everstep.adapters.stores.sqlite.signals import SqliteSignals
 from everstep.adapters.stores.sqlite.tail import SqliteTail
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.rate import MICROS, Spent, count, reserve
@@ -74,7 +75,7 @@ class HaltUnit:
 
 
 class SqliteTraffic:
-    """Rates, the halt, the queue, the history and the line of all events of a store on a file."""
+    """Rates, signals, the halt, the queue, the history and the line of all events of a store on a file."""
 
     _held: Hold | None = None
 
@@ -85,6 +86,11 @@ class SqliteTraffic:
     def tail(self) -> SqliteTail:
         """What happened over all tasks."""
         return SqliteTail(lambda: self._hold)
+
+    @property
+    def signals(self) -> SqliteSignals:
+        """Who waits for what from outside, and what has come."""
+        return SqliteSignals(self._hold)
 
     @property
     def _hold(self) -> Hold:
