@@ -13,7 +13,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from everstep.doors.api import Api, Request
+from everstep.doors.api import Api, Request, frames
 from everstep.doors.api.outlet import End
 from everstep.doors.api.stream import Watch
 from everstep.doors.http.answer import Receive, Scope, Send
@@ -69,8 +69,8 @@ async def socket(watch: Watch, scope: Scope, receive: Receive, send: Send) -> No
     await receive()  # it wants to connect
     chosen = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
     await send({"type": "websocket.accept", "subprotocol": chosen})
-    async with listening(watch, receive), aclosing(watch.frames()) as frames:
-        async for frame in frames:
+    async with listening(watch, receive), aclosing(watch.frames()) as told:
+        async for frame in told:
             await send({"type": "websocket.send", "text": frame.text})
     end = watch.end or LEFT
     if end is not LEFT:
@@ -80,11 +80,13 @@ async def socket(watch: Watch, scope: Scope, receive: Receive, send: Send) -> No
 async def server_sent(watch: Watch, receive: Receive, send: Send) -> None:
     """Frames as server-sent events; whoever lost the connection comes back with the last id."""
     await send({"type": "http.response.start", "status": 200, "headers": list(SSE)})
-    async with listening(watch, receive), aclosing(watch.frames()) as frames:
-        async for frame in frames:
+    async with listening(watch, receive), aclosing(watch.frames()) as told:
+        async for frame in told:
             await send({"type": "http.response.body", "body": frame.sse, "more_body": True})
-    if watch.end is not None and watch.end.code not in (LEFT.code, 1013):
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    end = watch.end or LEFT
+    if end.code not in (LEFT.code, 1013):
+        last = frames.bye(end.reason, watch.place).sse if end.code == 1000 else b""  # there is no close code
+        await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
 def resumed(request: Request) -> Request:
