@@ -16,12 +16,9 @@ from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.threads import Threads
-from everstep.adapters.tools.file import FileTools
-from everstep.adapters.tools.flow import FlowTools
 from everstep.adapters.tools.function import FunctionAdapter
+from everstep.adapters.tools.shipped import shipped
 from everstep.adapters.tools.subplan import PlanTools
-from everstep.adapters.tools.text import text_tools
-from everstep.adapters.tools.values import json_tools
 from everstep.authoring.tool import FunctionTool
 from everstep.domain.consent import Consent
 from everstep.domain.errors import SettingsError
@@ -135,7 +132,7 @@ def adapters_of(settings: Settings, tools: Iterable[object], codec: Codec) -> li
     """The built-in families, those the settings name, and those handed in."""
     threads = Threads()
     return [
-        *_built_in(codec, threads),
+        *shipped(settings, codec, threads),
         PlanTools(settings.plans_dirs),
         *_plugged_in(settings.tools, threads),
         *_adapters(tools, threads),
@@ -233,13 +230,6 @@ async def open_local_door(desk: object, settings: Settings) -> Door | None:
     if settings.store_path is None:
         return None
     return cast("Door", await import_module("everstep.doors.local").open_door(desk, settings))
-
-
-def _built_in(codec: Codec, threads: Threads) -> Iterator[ToolAdapter]:
-    yield text_tools()
-    yield json_tools(codec)
-    yield FlowTools(codec)
-    yield FileTools(threads)
 
 
 def _plugged_in(names: Iterable[str], threads: Threads) -> Iterator[ToolAdapter]:

@@ -66,6 +66,14 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "wait_timeout": _row(
         Category.LOGIC, _NONE, "no signal came in time", "send it and retry, or wait longer: `timeout`"
     ),
+    "http_redirects": _row(
+        Category.CONFIGURATION, _NONE, "the address leads on and on", "name the address it leads to in the end"
+    ),
+    "http_encoding": _row(Category.CONFIGURATION, _MADE, "the answer is packed in a way nobody asked for"),
+    "http_not_text": _row(Category.CONFIGURATION, _MADE, "the answer is no text", "keep it with http.download"),
+    "http_unexpected": _row(
+        Category.CONFIGURATION, _MADE, "the answer has a status that was not expected", "name it in `expect`"
+    ),
     "policy_denied": _row(Category.PERMISSION, _NONE, "policy does not allow it", "use what policy allows"),
     "os_denied": _row(Category.PERMISSION, _NONE, "the system denies access", "grant access to it, then retry"),
     "os_missing": _row(

@@ -95,7 +95,8 @@ class Catalog:
     def __init__(self, adapters: Iterable[ToolAdapter], codec: Codec, consent: Consent = NO_RULES) -> None:
         self._entries: dict[str, Entry] = {}
         self._consent = consent
-        for adapter in adapters:
+        self._adapters = tuple(adapters)
+        for adapter in self._adapters:
             for spec in adapter.tools():
                 self._add(spec, adapter, codec)
         self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
@@ -152,6 +153,11 @@ class Catalog:
         except CANNOT_GUESS:
             return None
         return prior if isinstance(prior, Prior) and 0 <= prior.p10_s <= prior.p50_s <= prior.p90_s < inf else None
+
+    async def close(self) -> None:
+        """Every family lets go of what it holds."""
+        for adapter in self._adapters:
+            await adapter.close()
 
     def undoes(self, name: str) -> bool:
         """Whether the family of this tool can take a call of it back."""

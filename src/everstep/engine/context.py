@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from everstep.domain.detour import source_of
 from everstep.domain.ids import Instant, StepPath, TaskId, split_path
 from everstep.domain.plan import attempt_limits
 from everstep.domain.task import Intent, TaskState
@@ -14,7 +15,7 @@ from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
 from everstep.engine.timing import attempt_ends
 from everstep.ports.sink import Sink
-from everstep.ports.tool import Log, ResourceExceeded
+from everstep.ports.tool import Log, Origin, ResourceExceeded
 
 
 class CallLog:
@@ -38,7 +39,18 @@ class CallLog:
 class CallContext:
     """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
 
-    __slots__ = ("_ending", "_intent", "_kit", "_meter", "answer", "limits", "owner", "timeout_ms", "workspace")
+    __slots__ = (
+        "_ending",
+        "_intent",
+        "_kit",
+        "_meter",
+        "_state",
+        "answer",
+        "limits",
+        "owner",
+        "timeout_ms",
+        "workspace",
+    )
 
     def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
         spec, step = state.specs[split_path(intent.step)[0]], state.steps[intent.step]
@@ -47,6 +59,7 @@ class CallContext:
             said = attempt_ends(state, intent.step, kit, intent.attempt.started_at)
         self._intent = intent
         self._kit = kit
+        self._state = state
         self._ending: asyncio.Event | None = None
         self._meter: Meter | None = None
         self.timeout_ms = said or kit.limits.step_timeout_ms
@@ -86,6 +99,14 @@ class CallContext:
     @property
     def log(self) -> Log:
         return CallLog(self._kit.sink, self._intent)
+
+    @property
+    def origin(self) -> Origin:
+        state, step = self._state, self._state.steps[self._intent.step]
+        said = source_of(state.specs[split_path(self._intent.step)[0]], step.detour).arguments or {}
+        given = step.arguments or {}
+        vouched_for = state.trusted and (state.parent is None or state.parent.link != "undo_of")  # those carry outputs
+        return Origin(trusted=vouched_for, written={name: value for name, value in said.items() if name not in given})
 
     def now(self) -> Instant:
         return self._kit.clock.now()

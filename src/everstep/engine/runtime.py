@@ -86,6 +86,7 @@ class Runtime:
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self.kit.feed.close()
+        await self.kit.catalog.close()
         await self.kit.store.close()
 
     async def _end_duties(self) -> None:

@@ -61,8 +61,22 @@ class ToolAdapter(ABC):
         """The tool itself."""
         return call.tool
 
+    async def close(self) -> None:  # noqa: B027 -- most have nothing to let go
+        """The engine stops."""
 
-_SAFE: Final = ("validate", "estimate", "health", "classify", "probe", "undo", "effect_of", "degrade", "target")
+
+_SAFE: Final = (
+    "validate",
+    "estimate",
+    "health",
+    "classify",
+    "probe",
+    "undo",
+    "effect_of",
+    "degrade",
+    "target",
+    "close",
+)
 """What an adapter may say beyond `tools` and `execute`."""
 
 

@@ -3,7 +3,8 @@
 Only `engine/invoke.py` calls `execute`, and only with an Intent in hand.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -83,6 +84,16 @@ class Log(Protocol):
         """Worth a look."""
 
 
+@record
+class Origin:
+    """Who wrote the arguments of a call: what stands in a trusted plan may reach more than what data filled in."""
+
+    trusted: bool = False
+    """Whether the plan is one that somebody of this place vouches for."""
+    written: Mapping[str, JsonValue] = field(default_factory=dict)
+    """The arguments as the plan spells them, bindings and all; not those that an answer gave."""
+
+
 @runtime_checkable
 class Ctx(Protocol):
     """What a running call may know and say."""
@@ -107,6 +118,8 @@ class Ctx(Protocol):
     def cancelled(self) -> bool: ...
     @property
     def log(self) -> Log: ...
+    @property
+    def origin(self) -> Origin: ...
 
     def now(self) -> Instant:
         """The engine's clock."""
@@ -172,6 +185,9 @@ class ToolAdapter(Judge, Protocol):
 
     def effect_of(self, call: Call) -> Effect | None:
         """The effect of this very call; None: the spec's."""
+
+    async def close(self) -> None:
+        """The engine stops: let go of connections and processes."""
 
 
 @runtime_checkable
@@ -272,9 +288,15 @@ class Denied(ToolError):
     category = "permission"
 
     def __init__(
-        self, message: str, *, refresh: Callable[[], Awaitable[None]] | None = None, code: str | None = None
+        self,
+        message: str,
+        *,
+        refresh: Callable[[], Awaitable[None]] | None = None,
+        code: str | None = None,
+        what_to_do: str | None = None,
+        details: JsonObject | None = None,
     ) -> None:
-        super().__init__(message, code=code)
+        super().__init__(message, code=code, what_to_do=what_to_do, details=details)
         self.refresh = refresh
 
 

@@ -13,7 +13,8 @@ from everstep.domain.limits import TaskLimits
 from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
-from everstep.settings.keys import BY_NAME, KEYS, Value, checked, known, refused
+from everstep.settings.keys import BY_NAME, KEYS, checked, known, refused
+from everstep.settings.kinds import Value
 
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
@@ -87,6 +88,15 @@ class EventSettings:
 
 
 @record
+class NetworkSettings:
+    """What tools may reach."""
+
+    public_reads: bool
+    hosts: tuple[str, ...]
+    networks: tuple[str, ...]
+
+
+@record
 class Said:
     """A checked value, who said it, and where its relative paths count from."""
 
@@ -126,6 +136,7 @@ class Settings:
     """`10/1s`, by provider."""
     quotas: Mapping[str, int]
     """Calls a day, by provider."""
+    network: NetworkSettings
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
     said: Mapping[str, Said]
@@ -146,6 +157,14 @@ class Settings:
             key.name: {"value": key.written(self.said[key.name].value), "source": self.source_of(key.name)}
             for key in (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
         }
+
+    def tables(self, family: str) -> dict[str, dict[str, Value]]:
+        """What was said below `family`, table by table: `http.targets` -> {name: {field: value}}."""
+        found: dict[str, dict[str, Value]] = {}
+        for name, value in _family(self.said, family):
+            table, _, field = name.partition(".")
+            found.setdefault(table, {})[field] = value
+        return found
 
     @property
     def lock_path(self) -> Path:
@@ -226,6 +245,11 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
         rates={name: value for name, value in _family(said, "rates") if isinstance(value, str)},
         quotas={name: value for name, value in _family(said, "quotas") if isinstance(value, int)},
+        network=NetworkSettings(
+            public_reads=merged.text("policy.network_reads") == "public",
+            hosts=merged.words("policy.hosts"),
+            networks=merged.words("policy.networks"),
+        ),
         runtime=runtime,
         said=said,
     )

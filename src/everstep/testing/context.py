@@ -9,7 +9,7 @@ from pathlib import Path
 from everstep.domain.ids import Instant, StepPath, TaskId
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.ports.tool import Call, Ctx, Log
+from everstep.ports.tool import Call, Ctx, Log, Origin
 
 NOW = Instant(1_800_000_000_000)
 
@@ -43,6 +43,7 @@ class Context:
     deadline: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(minutes=1))
     cancelled: bool = False
     log: Log = field(default_factory=Lines)
+    origin: Origin = field(default_factory=Origin)
     fractions: list[float] = field(default_factory=list)
     streamed: list[str] = field(default_factory=list)
     used: list[object] = field(default_factory=list)

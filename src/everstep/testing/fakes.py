@@ -135,6 +135,10 @@ class FakedTools:
         """As the real one."""
         return self._real.target(call)
 
+    async def close(self) -> None:
+        """As the real one."""
+        await self._real.close()
+
     def effect_of(self, call: Call) -> Effect | None:
         """What the fake claims, else as the real one."""
         found = self._fakes.get(call.tool)

@@ -1,0 +1,22 @@
+"""The families that come with everstep, made as the settings say."""
+
+from collections.abc import Iterator
+
+from everstep.adapters.threads import Threads
+from everstep.adapters.tools.file import FileTools
+from everstep.adapters.tools.flow import FlowTools
+from everstep.adapters.tools.reaching import reaching
+from everstep.adapters.tools.text import text_tools
+from everstep.adapters.tools.values import json_tools
+from everstep.ports.adapter import ToolAdapter
+from everstep.settings import Settings
+from everstep.wire.values import Codec
+
+
+def shipped(settings: Settings, codec: Codec, threads: Threads) -> Iterator[ToolAdapter]:
+    """All of them; what is wrong in the settings is a SettingsError with its place."""
+    yield text_tools()
+    yield json_tools(codec)
+    yield FlowTools(codec)
+    yield FileTools(threads)
+    yield from reaching(settings, threads)

@@ -1,0 +1,167 @@
+"""What a setting may be: kinds of values, how they are read and how they are written. The table of keys uses them."""
+
+import re
+from collections.abc import Callable
+from math import isfinite
+from typing import Final, TypeAlias
+
+from everstep.domain.ids import Millis
+from everstep.domain.quantities import format_duration, format_size, parse_duration, parse_size
+from everstep.domain.rate import parse_rate
+from everstep.domain.record import record
+from everstep.domain.values import JsonValue
+
+Value: TypeAlias = str | int | float | tuple[str, ...] | None
+"""As it is kept: durations in milliseconds, sizes in bytes. None: not set, and there is no fixed default."""
+
+SHOWN_CHARS_MAX: Final = 80
+
+
+@record
+class Kind:
+    """What a value must be, and how it is written."""
+
+    noun: str
+    read: Callable[[JsonValue], Value]
+    """The value as it is kept; None if it is not of this kind."""
+    from_text: Callable[[str], JsonValue] = str
+    """What the text of a variable means."""
+    show: Callable[[int], JsonValue] = int
+    """A number as it would be written."""
+
+
+@record
+class Key:
+    """One setting."""
+
+    name: str
+    kind: Kind
+    default: JsonValue
+    meaning: str
+    least: int = 0
+    most: int = 0
+
+    @property
+    def usual(self) -> Value:
+        """The default as it is kept."""
+        return None if self.default is None else self.kind.read(self.default)
+
+    def written(self, value: Value) -> JsonValue:
+        """A kept value as it would be written."""
+        if isinstance(value, tuple):
+            return list(value)
+        return self.kind.show(value) if isinstance(value, int) else value
+
+
+# --- kinds ---
+
+
+def _text(value: JsonValue) -> Value:
+    return value if isinstance(value, str) and "\0" not in value else None
+
+
+def _some_text(value: JsonValue) -> Value:
+    return _text(value) or None
+
+
+_OWNER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
+
+
+def _owner(value: JsonValue) -> Value:
+    return value if isinstance(value, str) and _OWNER.fullmatch(value) else None
+
+
+def _count(value: JsonValue) -> Value:
+    return value if type(value) is int else None
+
+
+def _count_in(text: str) -> JsonValue:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else text
+
+
+def _amount(value: JsonValue) -> Value:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) else None
+
+
+def _amount_in(text: str) -> JsonValue:
+    return float(text) if re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", text) else text
+
+
+def _words(value: JsonValue) -> Value:
+    if not isinstance(value, list | tuple):
+        return None
+    words = tuple(word for word in value if isinstance(word, str) and word and "\0" not in word)
+    return words if len(words) == len(value) else None
+
+
+def _words_in(text: str) -> JsonValue:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _flag(value: JsonValue) -> Value:
+    return int(value) if isinstance(value, bool) else None
+
+
+def _flag_in(text: str) -> JsonValue:
+    return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+
+
+def _duration(value: JsonValue) -> Value:
+    return parse_duration(value) if isinstance(value, str) else None
+
+
+def _size(value: JsonValue) -> Value:
+    return parse_size(value) if isinstance(value, str) else None
+
+
+def one_of(*words: str) -> Kind:
+    return Kind(
+        noun=f"one of {', '.join(words)}",
+        read=lambda value: value if isinstance(value, str) and value in words else None,
+    )
+
+
+def _share(value: JsonValue) -> Value:
+    return round(value * 1_000) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _share_in(text: str) -> JsonValue:
+    return float(text) if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", text) else text
+
+
+TEXT: Final = Kind(noun="text", read=_text)
+SOME_TEXT: Final = Kind(noun="text that is not empty", read=_some_text)
+OWNER: Final = Kind(noun="1 to 128 letters, digits, '.', '_', '@', '-'", read=_owner)
+FLAG: Final = Kind(noun="true or false", read=_flag, from_text=_flag_in, show=bool)
+WORDS: Final = Kind(noun="a list of texts", read=_words, from_text=_words_in)
+COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)
+AMOUNT: Final = Kind(noun="a number that is not negative", read=_amount, from_text=_amount_in)
+DURATION: Final = Kind(
+    noun="a duration such as 500ms, 30s, 1h30m", read=_duration, show=lambda length: format_duration(Millis(length))
+)
+SHARE: Final = Kind(
+    noun="a share such as 0.5", read=_share, from_text=_share_in, show=lambda thousandths: thousandths / 1_000
+)
+"""Kept in thousandths."""
+RATE: Final = Kind(
+    noun="a rate such as 10/1s",
+    read=lambda value: value if isinstance(value, str) and parse_rate(value) is not None else None,
+)
+SCOPE: Final = one_of("worker", "fleet")
+SIZE: Final = Kind(noun="a size such as 32KiB, 16MB", read=_size, show=format_size)
+
+SECOND: Final = 1_000
+HOUR: Final = 3_600 * SECOND
+DAY: Final = 24 * HOUR
+KIB: Final = 1_024
+
+
+# --- keys ---
+
+
+def key_of(name: str, kind: Kind, default: JsonValue, meaning: str, *, within: tuple[int, int] = (0, 0)) -> Key:
+    return Key(name=name, kind=kind, default=default, meaning=meaning, least=within[0], most=within[1])
+
+
+def flag_key(name: str, meaning: str, *, default: bool) -> Key:
+    return Key(name=name, kind=FLAG, default=default, meaning=meaning, most=1)
