@@ -8,10 +8,10 @@ from typing import Final, Literal, TypeAlias
 from everstep.domain import events as e
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant, PauseId, StepPath, item_path, split_path
-from everstep.domain.pauses import MAY_ANSWER, GatedCall, Pause, ToolErrorPause
+from everstep.domain.pauses import MAY_ANSWER, GatedCall, Grant, Pause, ToolErrorPause
 from everstep.domain.plan import ApproveSpec, Effect, OnError, StepSpec
 from everstep.domain.record import record
-from everstep.domain.task import Grant, StepState, TaskState
+from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject, JsonValue
 
 
@@ -123,7 +123,7 @@ def rejected(state: TaskState, pause: Pause, why: str, new: Names) -> tuple[e.Dr
     if rule == "skip":
         return (*begun, e.Draft(body=e.StepSkipped(reason=e.SkipReason.REQUESTED), step=path))
     failure = refusal(spec, why)
-    if rule == "pause" or state.plan.on_error(spec) is OnError.PAUSE:
+    if rule == "pause" or state.on_error(spec) is OnError.PAUSE:
         reason = ToolErrorPause(
             failed_step=path, error=failure.message, retryable=spec.retryable, suggested_tool=spec.tool
         )

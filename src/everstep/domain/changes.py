@@ -3,12 +3,15 @@
 from dataclasses import replace
 from typing import ClassVar, Literal, TypeAlias
 
+from everstep.domain import continued
 from everstep.domain.ids import Digest, StepPath, TaskId
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 
-LinkKind: TypeAlias = Literal["fork_of", "undo_of", "child_of"]
+TaskStarted: TypeAlias = continued.TaskStarted
+TaskContinued: TypeAlias = continued.TaskContinued
+LinkKind: TypeAlias = Literal["fork_of", "undo_of", "child_of", "extra_of"]
 
 
 @record

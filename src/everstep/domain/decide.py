@@ -249,7 +249,7 @@ def fall_back(state: TaskState, step: StepState, failure: Failure, *, called: bo
 def handed_over(state: TaskState, path: StepPath, failure: Failure) -> ToolErrorPause | None:
     """The question about a step that has failed, if its plan asks one."""
     spec = spec_of(state, path)
-    if state.plan.on_error(spec) is not OnError.PAUSE or is_final(state, spec):
+    if state.on_error(spec) is not OnError.PAUSE or is_final(state, spec):
         return None
     return ToolErrorPause(
         failed_step=path, error=failure.message, retryable=spec.retryable, suggested_tool=tool_now(state, path)
@@ -259,7 +259,7 @@ def handed_over(state: TaskState, path: StepPath, failure: Failure) -> ToolError
 def final_error(state: TaskState, path: StepPath, error: e.ErrorRecord, dependants: tuple[str, ...]) -> e.ErrorRecord:
     """With what it means for the task: an item's failure ends no step by itself."""
     spec = spec_of(state, path)
-    fatal = state.plan.on_error(spec) is OnError.FAIL and not is_final(state, spec)
+    fatal = state.on_error(spec) is OnError.FAIL and not is_final(state, spec)
     if fatal:
         planned = (StepPath(one.id) for one in state.plan.steps)
         dependants = tuple(other for other in planned if other != spec.id and not state.steps[other].ended)

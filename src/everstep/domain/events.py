@@ -25,6 +25,8 @@ Who: TypeAlias = actors.Who
 Link: TypeAlias = changes.Link
 TaskReopened: TypeAlias = changes.TaskReopened
 PlanRevised: TypeAlias = changes.PlanRevised
+TaskStarted: TypeAlias = changes.TaskStarted
+TaskContinued: TypeAlias = changes.TaskContinued
 TaskUpdated: TypeAlias = changes.TaskUpdated
 TaskLimitNear: TypeAlias = limits.TaskLimitNear
 StepFallback: TypeAlias = detour.StepFallback
@@ -39,6 +41,7 @@ class SkipReason(StrEnum):
     TASK_CANCELLED = "task_cancelled"
     UPSTREAM = "upstream"
     REQUESTED = "requested"
+    COMPLETED_BY_CLIENT = "completed_by_client"
 
 
 @record
@@ -82,14 +85,8 @@ class TaskCreated:
     parent: Link | None = None
     limits: TaskLimits | None = None
     deadline: Instant | None = None
-
-
-@record
-class TaskStarted:
-    TYPE: ClassVar = "task.started"
-    from_status: TaskStatus
-    worker: WorkerId
-    epoch: Epoch
+    continue_by: str | None = None
+    unannounced: bool = False
 
 
 @record
@@ -352,6 +349,7 @@ Body: TypeAlias = (
     | PlanRevised
     | TaskUpdated
     | TaskLimitNear
+    | TaskContinued
     | StepStarted
     | StepWaiting
     | AttemptStarted

@@ -9,13 +9,15 @@ from dataclasses import replace
 from everstep.domain import events as e
 from everstep.domain.approval import Names, rejected
 from everstep.domain.commands import cancel_task, lift
-from everstep.domain.ids import Instant, Millis
+from everstep.domain.continuation import is_handoff
+from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.pauses import LIFTED_BY_RESUME, OF_THE_TASK, Pause
 from everstep.domain.record import record
-from everstep.domain.states import TaskStatus
+from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import TaskState
 
 WARNING_SHARE = 10
+HANDOFF_NOTICE_MS = 3_600_000
 WAIT = "wait"
 """Nothing follows; the warning is all there is."""
 
@@ -26,6 +28,8 @@ class Patience:
 
     length_ms: Millis
     then: str
+    handoff_ms: Millis = Millis(86_400_000)
+    """With a client that has taken over."""
 
     def ends_at(self, opened_at: Instant) -> Instant:
         """When it runs out."""
@@ -42,6 +46,8 @@ def patience_with(pause: Pause, state: TaskState, usual: Patience) -> Patience |
 
     A question waits for ever unless its task says otherwise, and never goes on by itself: that would be an answer.
     """
+    if is_handoff(pause):
+        return Patience(length_ms=usual.handoff_ms, then="cancel")
     if pause.type in LIFTED_BY_RESUME:
         return Patience(length_ms=state.pause_timeout_ms or usual.length_ms, then=usual.then)
     if state.pause_timeout_ms is None or usual.then != "cancel":
@@ -62,7 +68,7 @@ def first_due(pause: Pause, opened_at: Instant) -> Instant | None:
     """When somebody has to look at it for the first time: to warn."""
     if pause.expires_at is None:
         return None
-    return Instant(pause.expires_at - _notice_ms(pause.expires_at, opened_at))
+    return Instant(pause.expires_at - _notice_of(pause, pause.expires_at, opened_at))
 
 
 def due_after_warning(warning: e.PauseExpiring) -> Instant | None:
@@ -75,7 +81,7 @@ def run_out(state: TaskState, pause: Pause, at: Instant, new: Names) -> tuple[e.
     if pause.expires_at is None or pause.on_timeout is None:
         return ()
     if pause.id not in state.warned:
-        notice_ms = _notice_ms(pause.expires_at, state.opened[pause.id])
+        notice_ms = _notice_of(pause, pause.expires_at, state.opened[pause.id])
         if at < pause.expires_at - notice_ms:
             return ()
         acts_at = Instant(max(pause.expires_at, at + notice_ms))
@@ -89,9 +95,13 @@ def run_out(state: TaskState, pause: Pause, at: Instant, new: Names) -> tuple[e.
 def _acted(state: TaskState, pause: Pause, new: Names) -> tuple[e.Draft, ...]:
     action = pause.on_timeout
     assert action is not None
+    all_done = all(state.steps[StepPath(spec.id)].status is StepStatus.COMPLETED for spec in state.plan.steps)
+    if is_handoff(pause) and all_done:  # nobody gave a result: then it ends as the engine ends it
+        action = "resume"
     expired = e.Draft(body=e.PauseExpired(pause=pause.id, action=action), step=pause.step)
     if action == "cancel":
-        rest = cancel_task(state, "paused too long", reason="pause_timeout")
+        reason = "handoff_expired" if is_handoff(pause) else "pause_timeout"
+        rest = cancel_task(state, "paused too long", reason=reason)
         return (expired, *[draft for draft in rest if not _withdraws(draft, pause)])
     if pause.type in OF_THE_TASK:
         return lift(state, pause, expired, None)
@@ -104,6 +114,11 @@ def _acted(state: TaskState, pause: Pause, new: Names) -> tuple[e.Draft, ...]:
 
 def _withdraws(draft: e.Draft, pause: Pause) -> bool:
     return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause.id
+
+
+def _notice_of(pause: Pause, expires_at: Instant, opened_at: Instant) -> int:
+    notice_ms = _notice_ms(expires_at, opened_at)
+    return min(notice_ms, HANDOFF_NOTICE_MS) if is_handoff(pause) else notice_ms
 
 
 def _notice_ms(expires_at: Instant, opened_at: Instant) -> int:

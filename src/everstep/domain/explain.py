@@ -10,11 +10,11 @@ from typing import Final
 
 from everstep.domain.decide import spec_of
 from everstep.domain.ids import Instant, StepPath
-from everstep.domain.pauses import OF_THE_TASK, LimitReached, Pause, PauseType, UserRequested
+from everstep.domain.pauses import OF_THE_TASK, DurableWait, LimitReached, Pause, PauseType, UserRequested
 from everstep.domain.plan import StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import TASK_MOVES, TERMINAL, Phase, StepStatus, TaskStatus
-from everstep.domain.task import DurableWait, StepState, TaskRow, TaskState
+from everstep.domain.task import StepState, TaskRow, TaskState
 
 TEXT_CHARS_MAX: Final = 200
 NEXT_SHOWN: Final = 2

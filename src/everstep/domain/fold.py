@@ -9,15 +9,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from everstep.domain import events as e
-from everstep.domain import fold_plan
+from everstep.domain import fold_continued, fold_plan
 from everstep.domain.detour import NO_DETOUR, Detour
 from everstep.domain.failure import Category
 from everstep.domain.fold_pauses import pause_answered, pause_expired, pause_expiring, pause_opened, pause_withdrawn
 from everstep.domain.ids import Epoch, Instant, StepPath, TaskId, split_path
 from everstep.domain.moves import BrokenJournal, end_step, end_task, move_step, move_task, skip_all, step_of
+from everstep.domain.pauses import DurableWait
 from everstep.domain.plan import OnError
 from everstep.domain.states import ATTEMPT_MOVES, CHILD, EVENT, AttemptStatus, Phase, StepStatus, TaskStatus
-from everstep.domain.task import DurableWait, Intent, OpenAttempt, TaskState
+from everstep.domain.task import Intent, OpenAttempt, TaskState
 
 __all__ = ["BrokenJournal", "apply", "apply_intent", "fold", "step_of"]
 
@@ -54,6 +55,10 @@ def _task_started(state: TaskState, body: e.TaskStarted, _step: StepPath | None,
     state.epoch = body.epoch
     state.worker = body.worker
     state.claimed_at = at
+    if state.paused_at is not None:
+        _stood_still(state, at)
+    if state.handover is not None or body.continued is not None:
+        fold_continued.task_started(state, body)
     state.budget.begin(at)
     if state.started_at is None:
         state.started_at = at
@@ -70,13 +75,20 @@ def _task_paused(state: TaskState, _body: e.TaskPaused, _step: StepPath | None, 
     state.worker = None
     state.pausing = None
     state.paused_at = at
+    if state.handover is not None:
+        state.handover.alone = False
     state.budget.rest(at)
 
 
 def _task_resumed(state: TaskState, body: e.TaskResumed, _step: StepPath | None, at: Instant) -> None:
     move_task(state, body.to)
-    if state.paused_at is None:  # lifted before it took effect
-        return
+    if state.paused_at is not None:  # else it was lifted before it took effect
+        _stood_still(state, at)
+
+
+def _stood_still(state: TaskState, at: Instant) -> None:
+    """Its clocks did, since it was paused."""
+    assert state.paused_at is not None
     stood_still = at - state.paused_at
     state.paused_at = None
     state.budget.postponed(stood_still)
@@ -276,7 +288,7 @@ def _step_failed(state: TaskState, body: e.StepFailed, path: StepPath, at: Insta
     state.recoveries = 0
     name, index = split_path(path)
     spec = state.specs[name]
-    if index is None and not _is_final(state, path) and state.plan.on_error(spec) is not OnError.CONTINUE:
+    if index is None and not _is_final(state, path) and state.on_error(spec) is not OnError.CONTINUE:
         state.failing = body.error
         state.failing_step = path
 
@@ -309,6 +321,7 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.PlanRevised: fold_plan.plan_revised,
     e.TaskUpdated: fold_plan.task_updated,
     e.TaskLimitNear: _limit_near,
+    e.TaskContinued: fold_continued.task_continued,
     e.StepStarted: _step_started,
     e.StepWaiting: _step_waiting,
     e.AttemptStarted: _attempt_started,

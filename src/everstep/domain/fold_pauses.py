@@ -5,11 +5,13 @@ from typing import Final
 
 from everstep.domain import events as e
 from everstep.domain.again import run_producer
+from everstep.domain.continuation import is_handoff
 from everstep.domain.ids import Digest, Instant, PauseId, StepPath
 from everstep.domain.moves import move_step, step_of
 from everstep.domain.pauses import (
     FOR_PRODUCER,
     OF_THE_TASK,
+    Grant,
     InputRequired,
     LimitReached,
     Pause,
@@ -17,7 +19,7 @@ from everstep.domain.pauses import (
     UnresolvedDependency,
 )
 from everstep.domain.states import Phase, StepStatus, TaskStatus
-from everstep.domain.task import Grant, StepState, TaskState
+from everstep.domain.task import StepState, TaskState
 
 _AGAIN: Final = frozenset(
     {"supply_arguments", "retry", "retry_with", "not_happened", "answer", "approve", "edit", "reject"}
@@ -63,7 +65,7 @@ def pause_answered(state: TaskState, body: e.PauseAnswered, path: StepPath | Non
         step.tries += 1
         step.retries = 0
         step.detour = None
-        step.grant = None
+        step.grant = step.given = None
         step.spent = step.approval
     if body.arguments is not None:
         step.arguments = {**(step.arguments or {}), **body.arguments}
@@ -83,7 +85,7 @@ def pause_expiring(state: TaskState, body: e.PauseExpiring, _path: StepPath | No
 def pause_expired(state: TaskState, body: e.PauseExpired, path: StepPath | None, at: Instant) -> None:
     pause = _close(state, body.pause)
     if body.action == "cancel":
-        state.cancel_reason = "pause_timeout"
+        state.cancel_reason = "handoff_expired" if is_handoff(pause) else "pause_timeout"
     if path is None or body.action not in _AGAIN:
         return
     step = _go_on(state, path, at)

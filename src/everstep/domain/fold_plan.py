@@ -2,6 +2,8 @@
 
 from everstep.domain import events as e
 from everstep.domain.changes import changed
+from everstep.domain.continued import Handover
+from everstep.domain.fold_continued import set_variables
 from everstep.domain.ids import Instant, StepPath, TaskId, item_path
 from everstep.domain.limits import budget_of
 from everstep.domain.moves import first_gap
@@ -33,6 +35,8 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
         updated_at=event.at,
         budget=budget_of(body.limits, body.deadline),
     )
+    if body.continue_by is not None or body.unannounced:
+        state.handover = Handover(continue_by=body.continue_by, unannounced=body.unannounced)
     for spec in (*body.plan.steps, *body.plan.finally_steps):
         state.specs[spec.id] = spec
         path = StepPath(spec.id)
@@ -92,7 +96,7 @@ def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, 
             state.steps[path] = StepState(path)
         elif change.step is not None:
             step = state.steps[path]
-            step.arguments = step.grant = None
+            step.arguments = step.grant = step.given = None
             step.spent = step.approval
             if step.attempts:
                 step.tries += 1
@@ -106,6 +110,9 @@ def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, 
     state.labels = state.labels if words.labels is None else words.labels
     state.priority = state.priority if words.priority is None else words.priority
     arguments, undone = body.changes.get("arguments"), body.changes.get("undone")
+    variables = body.changes.get("variables")
+    if isinstance(variables, dict):
+        set_variables(state, variables)
     if isinstance(arguments, dict):
         for name, given in arguments.items():
             assert isinstance(given, dict)

@@ -216,3 +216,28 @@ class Pause:
         if self.call is not None and not self.call.editable:
             return tuple(answer for answer in allowed if answer != "edit")
         return allowed
+
+
+@record
+class Grant:
+    """Somebody allowed one call: this tool, this version, these arguments, under these rules. For one effect."""
+
+    approval: PauseId
+    tool: str
+    tool_version: str
+    policy: str
+    digest: Digest
+    items: Sealed | None = None
+    """The arguments of every item, if the question was about all items of a `for_each`."""
+    expires_at: Instant | None = None
+
+
+@record
+class DurableWait:
+    """A wait that is no call: nothing is in flight, nothing is lost with the worker."""
+
+    kind: str
+    detail: str
+    until: Instant | None
+    output: Sealed | None
+    ref: str | None = None

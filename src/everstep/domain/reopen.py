@@ -99,7 +99,7 @@ def _of_plan(state: TaskState) -> Iterable[StepPath]:
 def _fell_with_task(state: TaskState, path: StepPath) -> bool:
     """Skipped because the task ended, or the very step that made it fail."""
     step = state.steps[path]
-    critical = state.plan.on_error(state.specs[path]) is not OnError.CONTINUE
+    critical = state.on_error(state.specs[path]) is not OnError.CONTINUE
     return step.skip_reason in _WITH_THE_TASK or (step.status is StepStatus.FAILED and critical)
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 from everstep.domain.breaker import Toll
 from everstep.domain.changes import Link
+from everstep.domain.continued import Handover, TaskStarted
 from everstep.domain.detour import Degraded, Detour
 from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason, TaskPausing
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.limits import Budget
-from everstep.domain.pauses import OF_THE_TASK, Pause
-from everstep.domain.plan import Effect, PlanSpec, StepSpec
+from everstep.domain.pauses import OF_THE_TASK, DurableWait, Grant, Pause
+from everstep.domain.plan import Effect, OnError, PlanSpec, StepSpec
 from everstep.domain.record import hot_record, record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
@@ -37,31 +38,6 @@ class OpenAttempt:
     input: Sealed
     started_at: Instant
     approval: PauseId | None = None  # the grant it used up
-
-
-@record
-class Grant:
-    """Somebody allowed one call: this tool, this version, these arguments, under these rules. For one effect."""
-
-    approval: PauseId
-    tool: str
-    tool_version: str
-    policy: str
-    digest: Digest
-    items: Sealed | None = None
-    """The arguments of every item, if the question was about all items of a `for_each`."""
-    expires_at: Instant | None = None
-
-
-@record
-class DurableWait:
-    """A wait that is no call: nothing is in flight, nothing is lost with the worker."""
-
-    kind: str
-    detail: str
-    until: Instant | None
-    output: Sealed | None
-    ref: str | None = None
 
 
 @dataclass(init=False)
@@ -96,6 +72,8 @@ class StepState:
     pause: PauseId | None = None
     arguments: JsonObject | None = None
     """Arguments given by an answer; they win over the plan's."""
+    given: Sealed | None = None
+    """The whole arguments of a client's call; the plan's do not count beside them."""
     answer: JsonValue = None
     grant: Grant | None = None
     approval: PauseId | None = None
@@ -159,6 +137,8 @@ class TaskState:
     created_at: Instant
     created_by: Actor
     parent: Link | None = None
+    handover: Handover | None = None
+    """What is between the task and a client that takes over; nothing for most."""
     revision: int = 1
     status: TaskStatus = TaskStatus.QUEUED
     generation: int = 1
@@ -221,6 +201,12 @@ class TaskState:
     def terminal(self) -> bool:
         """Whether it ended."""
         return self.status in TERMINAL
+
+    def on_error(self, step: StepSpec) -> OnError:
+        """What this step's failure means for this task: where somebody takes over, it is handed to them."""
+        said = self.plan.on_error(step)
+        handed = said is OnError.FAIL and self.handover is not None and self.handover.takes_over
+        return OnError.PAUSE if handed else said
 
     @property
     def in_flight(self) -> tuple[StepPath, ...]:
@@ -362,6 +348,10 @@ class StepCommit:
     """Tasks that steps of this one make: in the same transaction, and only once."""
     toll: Toll | None = None
     """What the breakers learn, and which proposals need their leave; a proposal without it is refused alone."""
+    taken: TaskStarted | None = None
+    """The lease is taken with this commit, from a task that nobody holds: the event before all others."""
+    actor: Actor | None = None
+    """Who makes it happen, if it is not the engine by itself."""
 
 
 @record

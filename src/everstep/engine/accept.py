@@ -1,12 +1,13 @@
 """Whether a plan and its inputs may become a task here: every problem at once, or none."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.check_limits import above_policy, limits_said
-from everstep.domain.errors import PlanError
+from everstep.domain.continued import CLIENT, SERVER
+from everstep.domain.errors import PlanError, Validation
 from everstep.domain.ids import Digest
 from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import PlanSpec
@@ -14,6 +15,7 @@ from everstep.domain.problem import Problem, worst
 from everstep.domain.values import JsonObject
 from everstep.engine.kit import Kit
 
+MISSING_INPUT: Final = "input.missing"
 Facts: TypeAlias = Mapping[str, ToolFacts]
 """What the plan check knows of the tools."""
 Naming: TypeAlias = Callable[[PlanSpec], Digest]
@@ -52,9 +54,18 @@ def strangers_problems(plan: PlanSpec, changed: Collection[str], kit: Kit) -> Se
     return [one for one in strict if one not in usual and one.path.startswith(places)]
 
 
-def accept_inputs(plan: PlanSpec, inputs: JsonObject, kit: Kit) -> None:
-    """Raises PlanError for inputs that do not fit."""
+def is_handed(continue_by: str | None, *, unannounced: bool) -> bool:
+    """Whether somebody is there to take over; raises Validation for a word that names nobody."""
+    if continue_by not in (None, CLIENT, SERVER):
+        raise Validation(f"'continue_by' is {CLIENT} or {SERVER}")
+    return continue_by is not None or unannounced
+
+
+def accept_inputs(plan: PlanSpec, inputs: JsonObject, kit: Kit, *, all_of_them: bool = True) -> None:
+    """Raises PlanError for inputs that do not fit. Where somebody takes over, a missing one stops only who needs it."""
     refused = input_problems(plan, inputs, kit.codec.validator)
+    if not all_of_them:
+        refused = tuple(one for one in refused if one.code != MISSING_INPUT)
     if refused:
         raise PlanError(f"the inputs do not fit '{plan.name}'", refused, code="inputs_invalid")
 

@@ -3,7 +3,7 @@
 from everstep.domain.ids import Instant
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import TaskState
-from everstep.engine import finish, limiting, ripen
+from everstep.engine import continue_on, finish, limiting, ripen
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.engine.ready import start_steps
@@ -23,6 +23,8 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
         return lap
     if state.status is TaskStatus.CANCELLING:
         finish.cancel(lap)
+        return lap
+    if state.handover is not None and continue_on.for_client(lap):
         return lap
     if state.status is TaskStatus.RUNNING and not state.held_back:
         ripen.end_waits(lap)
@@ -55,6 +57,7 @@ def _plain(lap: Lap) -> bool:
         and not state.timers
         and state.failing is None
         and state.pause_after is None
+        and (state.handover is None or state.handover.continuing is None)
         and lap.graph.done_when is None
         and not lap.kit.closing
         and lap.kit.passage.halted is None

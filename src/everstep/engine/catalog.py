@@ -1,6 +1,6 @@
 """Tools by name, each with its validators compiled once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Final
@@ -51,8 +51,8 @@ class Entry:
         return Call(tool=self.spec.name, arguments=arguments)
 
     def missing(self, arguments: JsonObject) -> tuple[str, ...]:
-        """All required arguments that are not there."""
-        return tuple(sorted(self.required - arguments.keys()))
+        """All required arguments that are not there, and required fields inside those that are: `a.b`."""
+        return tuple(sorted(lacking(self.spec.input_schema, arguments)))
 
     def problems(self, call: Call) -> Sequence[tuple[str, str]]:
         """What is wrong with resolved arguments: by the schema, then by the adapter."""
@@ -173,6 +173,18 @@ class Catalog:
 
 def _guesses(adapter: ToolAdapter) -> bool:
     return "estimate" in vars(adapter) or type(adapter).estimate is not SafeAdapter.estimate
+
+
+def lacking(schema: JsonObject, value: JsonObject, prefix: str = "") -> Iterator[str]:
+    """Required fields of a schema that a value does not have. Null is there."""
+    required, properties = schema.get("required"), schema.get("properties")
+    for name in required if isinstance(required, list) else ():
+        if name not in value:
+            yield f"{prefix}{name}"
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        field = value.get(name)
+        if isinstance(inner, dict) and isinstance(field, dict):
+            yield from lacking(inner, field, f"{prefix}{name}.")
 
 
 def facts_of(entry: Entry) -> ToolFacts:

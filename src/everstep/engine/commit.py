@@ -1,18 +1,21 @@
 """Decision and proposals into one guarded write. The only caller of `commit_steps`; no other room ends a step."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from everstep.domain.decide import decide
 from everstep.domain.ended import Ended
 from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
 from everstep.domain.events import (
+    Actor,
     Draft,
     PauseOpened,
     StepCompleted,
     StepStarted,
     StepWaiting,
     TaskCompleted,
+    TaskContinued,
     TaskStarted,
 )
 from everstep.domain.fold import apply, apply_intent
@@ -119,6 +122,35 @@ async def _wait_for_store(held: HeldTask, kit: Kit) -> None:
             continue
 
 
+async def take_up(state: TaskState, drafts: Sequence[Draft], who: Actor, kit: Kit) -> tuple[HeldTask, Committed] | None:
+    """Hold a task that nobody holds, by its first commit: these drafts, of which the first takes it, and what follows.
+
+    None: somebody wrote in between, or something has to be fetched or waited for first: look again.
+    """
+    taken, at = drafts[0].body, kit.clock.now()
+    assert isinstance(taken, TaskStarted)
+    for draft in drafts:
+        apply(state, draft.body, draft.step, at)
+    state.seq = Seq(state.seq + 1)
+    held = HeldTask(Lease(task=state.id, epoch=taken.epoch, worker=taken.worker), state)
+    lap, more = _decide(held, (), at, kit)
+    if lap.wishes:
+        await kit.passage.reserve(state.id, lap.wishes, at)
+    if lap.needs or lap.wishes:
+        return None
+    said = [*drafts[1:], *more]
+    payloads = _payloads(said, lap)
+    if taken.continued is not None:
+        _add_payload(payloads, taken.continued.arguments)
+    if payloads:
+        await kit.store.put_payloads(payloads)
+    (result,) = await kit.store.commit_steps((replace(_unit(held, said, lap), taken=taken, actor=who),))
+    if not isinstance(result, Committed):
+        return None
+    kit.feed.publish(result.events)
+    return held, result
+
+
 def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepCommit] | None:
     """The claim and first commit of a task that is being created; None if it has to be claimed like any other."""
     lease = Lease(task=state.id, epoch=Epoch(1), worker=kit.worker)
@@ -190,6 +222,8 @@ def _references(state: TaskState) -> Iterator[Sealed]:
             yield step.output
         if step.items is not None:
             yield step.items
+        if step.given is not None:
+            yield step.given
         if step.grant is not None and step.grant.items is not None:
             yield step.grant.items
 
@@ -199,6 +233,7 @@ _PAYLOAD_OF: Final = {
     StepStarted: "items",
     StepWaiting: "output",
     TaskCompleted: "outputs",
+    TaskContinued: "output",
 }
 
 

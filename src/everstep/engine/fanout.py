@@ -50,7 +50,7 @@ def start_items(lap: Lap, wired: Wired, step: StepState) -> None:
         return
     for index in sorted(step.items_open):
         _go_on(lap, wired, lap.state.steps[item_path(step.path, index)], items)
-    fatal = lap.state.plan.on_error(wired.spec) is OnError.FAIL
+    fatal = lap.state.on_error(wired.spec) is OnError.FAIL
     while (
         step.items_next < len(items)
         and len(step.items_open) < (wired.spec.parallel or 1)
@@ -104,7 +104,7 @@ def _scope(lap: Lap, item: StepState, items: list[JsonValue]) -> StateScope:
 def _end(lap: Lap, wired: Wired, step: StepState, items: list[JsonValue]) -> None:
     """All items ended: a list of the same length and order, or the step's failure."""
     duration_s = (lap.at - (step.started_at or lap.at)) / 1000
-    fatal = lap.state.plan.on_error(wired.spec) is OnError.FAIL
+    fatal = lap.state.on_error(wired.spec) is OnError.FAIL
     if step.items_failed and (fatal or step.items_failed == len(items)):
         return hinder.fail_of_items(lap, step, len(items))
     ended = [lap.state.steps[item_path(step.path, index)].output for index in range(len(items))]

@@ -2,12 +2,12 @@
 
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, resolve, test
-from everstep.domain.failure import EffectState
 from everstep.domain.ids import StepPath
+from everstep.domain.issues import issues_of
 from everstep.domain.pauses import OF_THE_TASK, UserRequested
-from everstep.domain.plan import Effect, OnError
+from everstep.domain.plan import OnError
 from everstep.domain.states import StepStatus, TaskStatus
-from everstep.domain.task import StepState, finally_until, unfinished
+from everstep.domain.task import TaskState, finally_until, unfinished
 from everstep.domain.values import JsonObject
 from everstep.engine.lap import Lap
 from everstep.engine.ready import begin, go_on
@@ -24,7 +24,7 @@ def meet_goal(lap: Lap) -> None:
         return
     for wired in lap.graph.steps:
         step = lap.state.steps[wired.path]
-        optional = lap.state.plan.on_error(wired.spec) is OnError.CONTINUE
+        optional = lap.state.on_error(wired.spec) is OnError.CONTINUE
         if optional and step.status is StepStatus.PENDING:
             lap.say(e.StepSkipped(reason=e.SkipReason.GOAL_MET), step.path)
 
@@ -43,6 +43,8 @@ def stand_still(lap: Lap) -> None:
     if state.in_flight:
         return None
     oldest = next((pause for pause in state.pauses.values() if pause.type in OF_THE_TASK), None)
+    if oldest is not None and _unannounced(state):
+        return hand_over(lap)
     if oldest is not None:
         return lap.say(e.TaskPaused(pause=oldest.id, reason_type=oldest.type))
     # asked to pause, and to go on again before it took effect
@@ -63,9 +65,21 @@ def rest(lap: Lap) -> None:
     if state.pauses and any(step.wait is not None for step in state.steps.values()):
         return None  # another step waits for a slot, and is woken when there is one
     if state.pauses and not state.open and not state.timers:
+        if _unannounced(state):
+            return hand_over(lap)
         oldest = next(iter(state.pauses.values()))
         return lap.say(e.TaskPaused(pause=oldest.id, reason_type=oldest.type))
     return None
+
+
+def hand_over(lap: Lap) -> None:
+    """What would pause a task that nobody was told of ends it: whoever asked goes on from here."""
+    lap.say(e.TaskCancelling())
+    cancel(lap)
+
+
+def _unannounced(state: TaskState) -> bool:
+    return state.handover is not None and state.handover.unannounced
 
 
 def finals_ended(lap: Lap) -> bool:
@@ -89,7 +103,7 @@ def finals_ended(lap: Lap) -> bool:
 def complete(lap: Lap) -> None:
     """Resolve the outputs; a missing source is null and an issue."""
     outputs: JsonObject = {}
-    issues = _issues(lap)
+    issues = issues_of(lap.state)
     for name, compiled in lap.graph.outputs.items():
         match resolve(compiled, lap.scope):
             case Resolved(value=value):
@@ -101,6 +115,9 @@ def complete(lap: Lap) -> None:
                 lap.needs.update(digests)
     if lap.needs:
         return
+    between = lap.state.handover
+    if between is not None and between.continue_by is not None and not lap.graph.outputs:
+        outputs = {"completed": True, "steps_completed": len(lap.graph.steps)}
     body = e.TaskCompleted(
         outcome="partial" if issues else "success",
         outputs=lap.kit.codec.seal(outputs),
@@ -125,7 +142,7 @@ def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:
         skipped=unfinished(lap.state),
         duration_s=_duration_s(lap),
         work_s=state.work_ms / 1000,
-        issues=tuple(_issues(lap)),
+        issues=tuple(issues_of(lap.state)),
     )
     lap.say(body)
 
@@ -137,8 +154,11 @@ def cancel(lap: Lap) -> None:
         return
     if lap.proposals or lap.needs:
         return
+    reason = state.cancel_reason
+    if _unannounced(state):
+        reason = "handed_over" if state.pauses else "request_gone"
     _withdraw_pauses(lap, "the task was cancelled")
-    lap.say(e.TaskCancelled(reason=state.cancel_reason, skipped=unfinished(lap.state), issues=tuple(_issues(lap))))
+    lap.say(e.TaskCancelled(reason=reason, skipped=unfinished(lap.state), issues=tuple(issues_of(lap.state))))
 
 
 def _finals_given_up(lap: Lap) -> bool:
@@ -150,30 +170,6 @@ def _finals_given_up(lap: Lap) -> bool:
 def _withdraw_pauses(lap: Lap, why: str) -> None:
     for pause in list(lap.state.pauses.values()):
         lap.say(e.PauseWithdrawn(pause=pause.id, why=why), pause.step)
-
-
-def _issues(lap: Lap) -> list[e.Issue]:
-    """What did not go as planned: failed and skipped steps, and calls nobody can vouch for."""
-    return [
-        issue
-        for step in lap.state.steps.values()
-        if step.status is not StepStatus.COMPLETED and (issue := _issue(step)) is not None
-    ]
-
-
-_NOT_AN_ISSUE = frozenset({e.SkipReason.CONDITION, e.SkipReason.GOAL_MET})
-
-
-def _issue(step: StepState) -> e.Issue | None:
-    failure = step.error.failure if step.error else None
-    if step.status is StepStatus.FAILED:
-        return e.Issue(step=step.path, status="failed", reason=failure.message if failure else "", error=failure)
-    if step.status is StepStatus.SKIPPED and step.skip_reason not in _NOT_AN_ISSUE:
-        return e.Issue(step=step.path, status="skipped", reason=str(step.skip_reason))
-    unclear = failure is not None and failure.effect_state is EffectState.UNKNOWN
-    if not step.ended and unclear and step.last_effect in (Effect.ONCE, Effect.VERIFIABLE):
-        return e.Issue(step=step.path, status="uncertain", reason="nobody knows whether it happened", error=failure)
-    return None
 
 
 def _duration_s(lap: Lap) -> float:

@@ -30,15 +30,18 @@ def unresolved(lap: Lap, step: StepState, gap: Unresolved, argument: str) -> Non
     """A binding without a value: blame the producer if it gave nothing, else the field."""
     tool = tool_now(lap.state, step.path)
     if gap.producer is not None and gap.why in _PRODUCER_GAVE_NOTHING:
-        reason: Reason = UnresolvedDependency(
-            blocked_step=step.path,
-            missing_output=gap.reference,
-            producing_step=StepPath(gap.producer),
-            suggested_tool=tool,
-        )
+        reason: Reason = lacks(lap, step.path, StepPath(gap.producer))
     else:
         reason = UnresolvableParams(blocked_step=step.path, missing_param=argument, suggested_tool=tool)
     hold(lap, step, reason, gap.message)
+
+
+def lacks(lap: Lap, path: StepPath, producer: StepPath) -> UnresolvedDependency:
+    """What a step lacks, and whose tool would give it."""
+    spec = lap.graph.by_id[producer.partition("[")[0]].spec
+    return UnresolvedDependency(
+        blocked_step=path, missing_output=spec.bind, producing_step=producer, suggested_tool=spec.tool
+    )
 
 
 _PRODUCER_GAVE_NOTHING = frozenset({"failed", "skipped", "uncertain", "not_ended"})

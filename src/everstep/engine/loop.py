@@ -71,6 +71,21 @@ class Loop:
         if told:
             self._walks[held.lease.task].tell()
 
+    async def left(self, task: TaskId) -> None:
+        """Until the walk that let go of this task has ended."""
+        carrier = self._carriers.get(task)
+        while carrier is not None and self._walks[task].over:
+            await asyncio.wait((carrier,))
+            carrier = self._carriers.get(task)
+
+    def go_on(self, held: HeldTask, intents: Sequence[Intent]) -> None:
+        """Walk on with a task that was taken up in one transaction."""
+        if held.state.status not in HELD:
+            return
+        if self._only is not None:
+            self._only.add(held.lease.task)
+        self._walk(held, intents)
+
     def take(self, state: TaskState) -> None:
         """A task that was created here a moment ago: its state need not be read again."""
         if self._only is not None:

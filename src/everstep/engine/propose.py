@@ -35,6 +35,8 @@ def callable_now(lap: Lap, step: StepState) -> bool:
 def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> None:
     """Resolve, validate, seal: a proposal, or the reason why there is none."""
     spec = wired.spec
+    if step.given is not None and not fallback.in_force(step):
+        return _propose_given(lap, wired, step, scope=scope)
     constant = wired.arguments.constant and step.arguments is None and step.detour is None
     ready_made = lap.kit.constants.get((lap.state.plan_digest, spec.id)) if constant else None
     if ready_made is not None:
@@ -60,6 +62,20 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
             if constant:
                 lap.kit.constants[lap.state.plan_digest, spec.id] = checked
             return _propose(lap, wired, step, checked, scope=scope)
+
+
+def _propose_given(lap: Lap, wired: Wired, step: StepState, *, scope: StateScope) -> None:
+    """A client's call: its arguments and nothing else."""
+    given = step.given
+    assert given is not None
+    if not given.present:
+        return lap.needs.add(given.digest)
+    arguments = given.value
+    assert isinstance(arguments, dict)
+    checked = _checked(lap, wired, step, arguments, untrusted=given.untrusted)
+    if checked is None:
+        return _refuse(lap, wired, step, arguments, scope=scope)
+    return _propose(lap, wired, step, checked, scope=scope)
 
 
 def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, untrusted: bool) -> Checked | None:

@@ -5,12 +5,11 @@ from itertools import islice
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Unresolved, test
 from everstep.domain.graph import Blocked, Wired, blocked, lent_places, places, ready
-from everstep.domain.pauses import UnresolvedDependency
 from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
 from everstep.engine import fanout
 from everstep.engine.approve_items import allowed_for_all
-from everstep.engine.hinder import hold, unresolved
+from everstep.engine.hinder import hold, lacks, unresolved
 from everstep.engine.lap import Lap
 from everstep.engine.propose import callable_now, propose_call
 
@@ -57,7 +56,7 @@ def begin(lap: Lap, wired: Wired, step: StepState) -> None:
     """A pending step whose time has come: skip it, ask about it, or go on with it."""
     by = blocked(wired, lap.state)
     if by is not None:
-        return hindered(lap, wired, step, by)
+        return hindered(lap, step, by)
     if wired.spec.when is not True and not wired.when_uses_item:
         match test(wired.when, lap.scope):
             case Unresolved() as gap:
@@ -87,14 +86,8 @@ def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
         propose_call(lap, wired, step, lap.scope)
 
 
-def hindered(lap: Lap, wired: Wired, step: StepState, by: Blocked) -> None:
+def hindered(lap: Lap, step: StepState, by: Blocked) -> None:
     """A required producer gave nothing: skip, unless somebody decided so, who may now decide on."""
     if not by.ask:
         return lap.say(e.StepSkipped(reason=e.SkipReason.UPSTREAM, upstream=by.upstream), step.path)
-    reason = UnresolvedDependency(
-        blocked_step=step.path,
-        missing_output=by.upstream,
-        producing_step=by.upstream,
-        suggested_tool=wired.spec.tool,
-    )
-    return hold(lap, step, reason, f"{by.upstream} was skipped by an answer")
+    return hold(lap, step, lacks(lap, step.path, by.upstream), f"{by.upstream} was skipped by an answer")

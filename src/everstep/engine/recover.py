@@ -7,11 +7,12 @@ call into the outcome `Lost`, which goes through `decide` and `commit` like any 
 from collections.abc import Sequence
 
 from everstep.domain import events as e
-from everstep.domain.decide import spec_of
+from everstep.domain.decide import WORKER_LOST, spec_of
 from everstep.domain.effects import expected_decision
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
+from everstep.domain.issues import issues_of
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Sweep, TaskState, row_of, unfinished
 from everstep.engine.kit import Kit
@@ -103,6 +104,8 @@ def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
     _say(state, drafts, e.Draft(body=recovered), at)
     if state.recoveries > kit.limits.max_recoveries and state.status is not TaskStatus.CANCELLING:
         _exhausted(state, drafts, at, kit)
+    elif state.handover is not None and state.handover.unannounced and state.status is not TaskStatus.CANCELLING:
+        _nobody_asks(state, drafts, at, kit)
     elif status is TaskStatus.PAUSING and not state.in_flight and state.held_back:
         oldest = next(pause for pause in state.pauses.values() if pause.step is None)
         _say(state, drafts, e.Draft(body=e.TaskPaused(pause=oldest.id, reason_type=oldest.type)), at)
@@ -164,6 +167,32 @@ def _exhausted(state: TaskState, drafts: list[e.Draft], at: Instant, kit: Kit) -
         effect_state=EffectState.UNKNOWN,
     )
     error = e.ErrorRecord(id=kit.entropy.new_id("e"), failure=failure, task_continues=False)
+    _give_up_calls(state, drafts, at, error)
+    body = e.TaskFailed(
+        error=error,
+        skipped=unfinished(state),
+        duration_s=(at - state.created_at) / 1000,
+        work_s=state.work_ms / 1000,
+    )
+    _say(state, drafts, e.Draft(body=body), at)
+
+
+def _nobody_asks(state: TaskState, drafts: list[e.Draft], at: Instant, kit: Kit) -> None:
+    """The request that this task answered died with its process: it ends, and nothing is called again."""
+    error = e.ErrorRecord(id=kit.entropy.new_id("e"), failure=WORKER_LOST, task_continues=False)
+    _give_up_calls(state, drafts, at, error)
+    for pause in list(state.pauses.values()):
+        _say(state, drafts, e.Draft(body=e.PauseWithdrawn(pause=pause.id, why="nobody asks"), step=pause.step), at)
+    issues = tuple(issues_of(state))
+    _say(
+        state,
+        drafts,
+        e.Draft(body=e.TaskCancelled(reason="request_gone", skipped=unfinished(state), issues=issues)),
+        at,
+    )
+
+
+def _give_up_calls(state: TaskState, drafts: list[e.Draft], at: Instant, error: e.ErrorRecord) -> None:
     for path in state.in_flight:
         given_up = e.AttemptAbandoned(
             attempt=state.open[path].number,
@@ -173,13 +202,6 @@ def _exhausted(state: TaskState, drafts: list[e.Draft], at: Instant, kit: Kit) -
             duration_s=(at - state.open[path].started_at) / 1000,
         )
         _say(state, drafts, e.Draft(body=given_up, step=path), at)
-    body = e.TaskFailed(
-        error=error,
-        skipped=unfinished(state),
-        duration_s=(at - state.created_at) / 1000,
-        work_s=state.work_ms / 1000,
-    )
-    _say(state, drafts, e.Draft(body=body), at)
 
 
 def stale_before(kit: Kit) -> Instant:

@@ -45,6 +45,8 @@ class Request:
     parent: Link | None = None
     limits: TaskLimits | None = None
     deadline: Instant | None = None
+    continue_by: str | None = None
+    unannounced: bool = False
 
     def titled(self, task: TaskId) -> str:
         """What the task is called."""

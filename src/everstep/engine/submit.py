@@ -152,6 +152,8 @@ def _created(request: Request, task: TaskId, kit: Kit) -> TaskCreated:
         parent=request.parent,
         limits=request.limits or usual_limits(plan, kit),
         deadline=request.deadline,
+        continue_by=request.continue_by,
+        unannounced=request.unannounced,
     )
 
 

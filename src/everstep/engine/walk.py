@@ -58,6 +58,11 @@ class Walk:
         """Counted recoveries since the last recorded outcome."""
         return self._held.state.recoveries
 
+    @property
+    def over(self) -> bool:
+        """Whether it has let go of the task."""
+        return self._held.state.status not in HELD
+
     def tell(self) -> None:
         """A command for this task is durable: look at it again."""
         self.told = True

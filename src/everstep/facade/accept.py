@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from everstep.domain.errors import Validation
-from everstep.domain.events import Who
+from everstep.domain.events import Link, Who
 from everstep.domain.ids import Digest, Instant, Millis
 from everstep.domain.limits import TaskLimits
 from everstep.domain.plan import PlanSpec
 from everstep.domain.queue import PRIORITY_MAX
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
-from everstep.engine.accept import accept_inputs, accept_plan, usual_limits, with_defaults
+from everstep.engine.accept import accept_inputs, accept_plan, is_handed, usual_limits, with_defaults
 from everstep.engine.kit import Kit
 from everstep.engine.request import Request
 from everstep.wire.limits import read_limits
@@ -36,6 +36,9 @@ class Wish:
     limits: JsonObject | None = None
     """As a plan spells them: lower than the plan's and the settings', or not said."""
     deadline: Instant | None = None
+    continue_by: str | None = None
+    unannounced: bool = False
+    parent: Link | None = None
 
 
 class Acceptance:
@@ -50,7 +53,8 @@ class Acceptance:
         if (wish.digest, wish.trusted) not in self._sound:
             accept_plan(wish.plan, self._kit, trusted=wish.trusted)
             self._sound.add((wish.digest, wish.trusted))
-        accept_inputs(wish.plan, wish.inputs, self._kit)
+        handed = is_handed(wish.continue_by, unannounced=wish.unannounced)
+        accept_inputs(wish.plan, wish.inputs, self._kit, all_of_them=not handed)
         if wish.pause_after is not None and all(wish.pause_after != step.id for step in wish.plan.steps):
             raise Validation(f"the plan has no step '{wish.pause_after}'")
         if wish.pause_timeout_ms is not None and not 0 < wish.pause_timeout_ms <= PAUSE_TIMEOUT_MAX_MS:
@@ -73,6 +77,9 @@ class Acceptance:
             pause_timeout_ms=wish.pause_timeout_ms,
             limits=self._limits(wish),
             deadline=wish.deadline,
+            continue_by=wish.continue_by,
+            unannounced=wish.unannounced,
+            parent=wish.parent,
         )
 
     def _limits(self, wish: Wish) -> TaskLimits:

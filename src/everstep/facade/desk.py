@@ -85,8 +85,8 @@ class Desk(Signalling):
         return await self.get(page.items[0].id, who) if page.items else None
 
     async def get(self, name: str, who: Who) -> TaskState:
-        """A task by id, key, or unique beginning of its id."""
-        found = await self._kit.store.find_task(who.owner, name)
+        """A task by id, key, unique beginning of its id, or handle."""
+        found = await self._named(name, who)
         if not found:
             raise NotFound(f"no task '{name}'")
         if len(found) > 1:
@@ -94,6 +94,13 @@ class Desk(Signalling):
                 f"'{name}' begins {len(found)} task ids", what_to_do="give more characters", details={"tasks": [*found]}
             )
         return await control.load(found[0], who, self._kit)
+
+    async def _named(self, name: str, who: Who) -> Sequence[TaskId]:
+        """By id, key or beginning; by the handle of a client of the same owner."""
+        if not name.startswith("mt_"):
+            return await self._kit.store.find_task(who.owner, name)
+        handle = await self._kit.store.handles.find(name)
+        return () if handle is None or handle.owner != who.owner else (handle.task,)
 
     async def list(self, which: TaskFilter) -> Page:
         """Summaries, newest first."""

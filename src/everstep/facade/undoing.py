@@ -21,6 +21,11 @@ class Undoing:
         self._runtime = runtime
         self._kit = runtime.kit
 
+    @property
+    def runtime(self) -> Runtime:
+        """The engine behind it."""
+        return self._runtime
+
     async def plan_undo(self, task: TaskId, who: Who, wish: Undo) -> Outlook:
         """What an undo would take back, and what would stay."""
         return await plan_undo(await told_of(task, who, self._kit), wish, self._kit)

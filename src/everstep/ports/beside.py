@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from everstep.ports.handles import Handles
 from everstep.ports.history import History
 from everstep.ports.keyring import Keyring
 from everstep.ports.signals import Signals
@@ -21,3 +22,7 @@ class Beside(Protocol):
     @property
     def signals(self) -> Signals:
         """Who waits for what from outside, and what has come."""
+
+    @property
+    def handles(self) -> Handles:
+        """What clients outside call their tasks."""

@@ -99,6 +99,7 @@ def _end_task(state: State, event: Event, to: str) -> None:
 def _created(state: State, event: Event) -> None:
     state.status = "queued"
     state.plan = event.data.get("plan") or {}
+    state.continue_by = event.data.get("continue_by")
     finals = [step["id"] for step in state.plan.get("finally") or ()]
     state.finals = frozenset(finals)
     for path in (*(step["id"] for step in state.plan.get("steps") or ()), *finals):
@@ -120,6 +121,11 @@ def _started(state: State, event: Event) -> None:
     if state.recoveries > state.max_recoveries:
         state.blame("C11", event.seq, f"claimed again after {state.recoveries} recoveries without an outcome")
     _rise(state, event)
+    taken_up_for = (event.data.get("continued") or {}).get("step")
+    if taken_up_for is not None and state.status != "paused":
+        state.blame("C8", event.seq, f"a client takes the task up while it is {state.status}")
+    if state.status != "stalled":
+        state.alone = taken_up_for
     if state.status != "cancelling":
         _move(state, event, "running")
     state.worker = event.data.get("worker")
@@ -145,6 +151,20 @@ def _paused(state: State, event: Event) -> None:
             state.blame("C8", event.seq, f"paused while attempt {step.open.number} of step {step.path} is open")
     _move(state, event, "paused")
     state.worker = None
+    state.alone = None
+
+
+def _continued(state: State, event: Event) -> None:
+    """What a client's call came to stands in the journal before it is told."""
+    if event.step is None:
+        return
+    step = _step(state, event)
+    if step.open is not None:
+        state.blame("C5", event.seq, f"a client hears of step {step.path} while its attempt is open")
+    if event.data.get("output") is not None and step.status != "completed":
+        state.blame("C5", event.seq, f"a client hears of a result of step {step.path}, which is {step.status}")
+    if state.continue_by == "server" and step.status == "completed":
+        state.alone = None
 
 
 def _completed(state: State, event: Event) -> None:
@@ -211,6 +231,8 @@ def _attempt_started(state: State, event: Event) -> None:
 
 def _check_may_start(state: State, event: Event, step: Step) -> None:
     final = base(step.path) in state.finals
+    if state.alone is not None and base(step.path) != state.alone:
+        state.blame("C8", event.seq, f"step {step.path} starts, but a client took the task up for {state.alone} only")
     held_back = [pause.id for pause in state.pauses.values() if pause.status == "open" and pause.type in OF_THE_TASK]
     if state.status in {"pausing", "paused"} or (held_back and state.status != "cancelling"):
         state.blame("C8", event.seq, f"step {step.path} starts while the task is {state.status}, held by {held_back}")
@@ -324,6 +346,7 @@ _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "task.cancelled": lambda state, event: _end_task(state, event, "cancelled"),
     "task.completed": _completed,
     "task.failed": lambda state, event: _end_task(state, event, "failed"),
+    "task.continued": _continued,
     "task.reopened": _reopened,
     "plan.revised": _revised,
     "step.started": _step_started,

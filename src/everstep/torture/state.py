@@ -85,6 +85,9 @@ class State:
     steps: dict[str, Step] = field(default_factory=dict)
     pauses: dict[str, Pause] = field(default_factory=dict)
     grants: dict[str, Grant] = field(default_factory=dict)
+    continue_by: str | None = None
+    alone: str | None = None
+    """The step that a client has taken the task up for; nothing else starts then."""
     expirer: tuple[str | None, str | None] = (None, None)
     """Who let a pause run out, and of which step: it may write what follows for that step."""
     still: list[tuple[int, int | None]] = field(default_factory=list)

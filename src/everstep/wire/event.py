@@ -152,6 +152,8 @@ class Pen:
                 return task.TaskCompleted.of(body)
             case e.TaskFailed():
                 return task.TaskFailed.of(body)
+            case e.TaskContinued():
+                return task.TaskContinued.of(body, path)
             case e.TaskReopened():
                 return task.TaskReopened.of(body)
             case e.TaskUpdated():
@@ -316,6 +318,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.TaskFailed.TYPE: _spelled(task.TaskFailed),
     e.TaskReopened.TYPE: _spelled(task.TaskReopened),
     e.TaskLimitNear.TYPE: _as_named(e.TaskLimitNear),
+    e.TaskContinued.TYPE: _spelled(task.TaskContinued),
     e.TaskUpdated.TYPE: _spelled(task.TaskUpdated),
     e.PlanRevised.TYPE: _spelled(task.PlanRevised),
     e.StepStarted.TYPE: _spelled(step.StepStarted),

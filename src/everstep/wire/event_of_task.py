@@ -8,13 +8,23 @@ from typing import Any
 from msgspec import Raw, Struct, field
 
 from everstep.domain import events as e
+from everstep.domain.continued import Continued
 from everstep.domain.ids import Digest, Epoch, Millis, PauseId, StepPath, WorkerId
 from everstep.domain.limits import TaskLimits
 from everstep.domain.pauses import PauseType
 from everstep.domain.plan import PlanSpec
 from everstep.domain.states import TaskStatus
 from everstep.wire.change import ChangeData
-from everstep.wire.failure import Error, IssueData, read_error, read_issues, write_error, write_issues
+from everstep.wire.failure import (
+    Error,
+    IssueData,
+    read_error,
+    read_failure,
+    read_issues,
+    write_error,
+    write_failure,
+    write_issues,
+)
 from everstep.wire.payload import Payload, read, write
 from everstep.wire.times import maybe_instant, maybe_text
 
@@ -58,8 +68,8 @@ class TaskCreated(Struct, kw_only=True):
     deadline: str | None = None
     pause_timeout: float | None = None
     pause_after: str | None
-    continue_by: None = None
-    unannounced: None = None
+    continue_by: str | None = None
+    unannounced: bool | None = None
     workspace: str
     parent: e.Link | None = None
 
@@ -78,6 +88,8 @@ class TaskCreated(Struct, kw_only=True):
             limits=None if body.limits is None else Limits.of(body.limits),
             deadline=maybe_text(body.deadline),
             pause_after=body.pause_after,
+            continue_by=body.continue_by,
+            unannounced=body.unannounced or None,
             workspace=body.workspace,
             parent=body.parent,
         )
@@ -98,20 +110,54 @@ class TaskCreated(Struct, kw_only=True):
             pause_timeout_ms=None if self.pause_timeout is None else Millis(round(self.pause_timeout * 1000)),
             limits=None if self.limits is None else self.limits.read(),
             deadline=maybe_instant(self.deadline),
+            continue_by=self.continue_by,
+            unannounced=bool(self.unannounced),
         )
 
 
-class TaskStarted(Struct):
+class ContinuedData(Struct):
+    """The call that a start is made for."""
+
+    step: StepPath
+    arguments: Payload
+    key: str | None
+
+
+class TaskStarted(Struct, omit_defaults=True):
     from_status: TaskStatus = field(name="from")
     worker: WorkerId
     epoch: Epoch
+    continued: ContinuedData | None = None
 
     @classmethod
     def of(cls, body: e.TaskStarted) -> "TaskStarted":
-        return cls(body.from_status, body.worker, body.epoch)
+        call = body.continued
+        said = None if call is None else ContinuedData(call.step, write(call.arguments), call.key)
+        return cls(body.from_status, body.worker, body.epoch, said)
 
     def body(self) -> e.TaskStarted:
-        return e.TaskStarted(from_status=self.from_status, worker=self.worker, epoch=self.epoch)
+        said = self.continued
+        call = None if said is None else Continued(step=said.step, arguments=read(said.arguments), key=said.key)
+        return e.TaskStarted(from_status=self.from_status, worker=self.worker, epoch=self.epoch, continued=call)
+
+
+class TaskContinued(Struct):
+    tool: str
+    step: StepPath | None
+    output: Payload | None
+    error: Error | None
+    key: str | None
+
+    @classmethod
+    def of(cls, body: e.TaskContinued, step: StepPath | None) -> "TaskContinued":
+        output = None if body.output is None else write(body.output)
+        error = None if body.failure is None else write_failure(body.failure, step)
+        return cls(body.tool, step, output, error, body.key)
+
+    def body(self) -> e.TaskContinued:
+        output = None if self.output is None else read(self.output)
+        failure = None if self.error is None else read_failure(self.error)
+        return e.TaskContinued(tool=self.tool, output=output, failure=failure, key=self.key)
 
 
 class TaskPaused(Struct):

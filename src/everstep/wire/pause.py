@@ -189,10 +189,14 @@ _encode: Final = Encoder().encode
 _decode: Final = Decoder(PauseData).decode
 
 
+def write_reason(reason: p.Reason) -> ReasonData:
+    """Why a task stands still, as it is spelled at every door."""
+    spelling = _SPELLING[type(reason)]
+    return spelling(*[getattr(reason, name) for name in spelling.__struct_fields__])
+
+
 def write_pause(pause: Pause, task: TaskId, opened_at: Instant, status: PauseStatus = PauseStatus.OPEN) -> PauseData:
     """The Pause object of a question."""
-    spelling = _SPELLING[type(pause.reason)]
-    reason = spelling(*[getattr(pause.reason, name) for name in spelling.__struct_fields__])
     return PauseData(
         id=pause.id,
         task=task,
@@ -200,7 +204,7 @@ def write_pause(pause: Pause, task: TaskId, opened_at: Instant, status: PauseSta
         status=status,
         title=pause.title,
         why=pause.why,
-        reason=reason,
+        reason=write_reason(pause.reason),
         opened_at=to_text(opened_at),
         answers=tuple(_answer(pause, answer) for answer in pause.answers),
         guidance=pause.guidance,

@@ -10,8 +10,9 @@ from everstep.domain import pauses as p
 from everstep.domain.explain import WaitingOn, clock, explain, explain_row, explain_step, legal_commands, one_line
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Epoch, Instant, PauseId, StepPath
+from everstep.domain.pauses import DurableWait
 from everstep.domain.states import Phase, TaskStatus
-from everstep.domain.task import DurableWait, TaskRow
+from everstep.domain.task import TaskRow
 from tests.unit.histories import START, WORKER, History, plan, running, sealed, step
 
 A = StepPath("a")

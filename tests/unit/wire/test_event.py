@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from everstep.domain import events as e
 from everstep.domain import pauses as p
 from everstep.domain.changes import Change, Link
+from everstep.domain.continued import Continued
 from everstep.domain.detour import Degraded
 from everstep.domain.errors import LimitExceeded
 from everstep.domain.failure import Category, EffectState, Failure
@@ -120,6 +121,10 @@ STRATEGIES[dict[str, str] | None] = st.none() | st.dictionaries(words, words, ma
 STRATEGIES[TaskLimits | None] = st.none() | st.builds(
     TaskLimits, calls=st.none() | counts, cost=st.none() | seconds, wall_time_ms=st.none() | counts, on_reached=words
 )
+STRATEGIES[Continued | None] = st.none() | st.builds(
+    Continued, step=paths, arguments=sealed_values(), key=st.none() | words
+)
+STRATEGIES[Failure | None] = st.none() | failures
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 STRATEGIES[tuple[dict[str, "JsonValue"], ...]] = st.lists(objects, max_size=2).map(tuple)

@@ -80,7 +80,7 @@ def commit_steps(commit: StepCommit) -> Committed:
     lease = commit.lease
     granted = commit.proposals if commit.row.status in GRANTING else ()
     task, at = lease.task, commit.at
-    pen = Pen(task, at, commit.generation, engine_actor(lease.worker))
+    pen = Pen(task, at, commit.generation, commit.actor or engine_actor(lease.worker))
     events = _written(pen, task, commit.last_seq, commit.drafts)
     seq = commit.last_seq + len(events)
     intents = []
@@ -114,6 +114,24 @@ def _written(pen: Pen, task: TaskId, last_seq: Seq, drafts: Sequence[Draft]) -> 
         kind = body.type if isinstance(body, e.Unknown) else body.TYPE
         events.append(Journaled(task, seq, kind, one.step, pen.write(seq, one)))
     return events
+
+
+def take(commit: StepCommit, before: Epoch) -> Claimed | None:
+    """The lease that a commit takes before it writes; None if it is not the next epoch's."""
+    taken, lease = commit.taken, commit.lease
+    assert taken is not None
+    if lease.epoch != before + 1 or (taken.epoch, taken.worker) != (lease.epoch, lease.worker):
+        return None
+    actor = commit.actor or engine_actor(lease.worker)
+    last_seq = Seq(commit.last_seq - 1)
+    stamp = Stamp(task=lease.task, last_seq=last_seq, generation=commit.generation, at=commit.at, actor=actor)
+    drafts = (Draft(body=taken),)
+    return Claimed(
+        lease=lease,
+        last_seq=commit.last_seq,
+        recorded=tuple(write_down(stamp, drafts)),
+        events=commit_drafts(stamp, drafts).events,
+    )
 
 
 def start(asked: Claim, stamp: Stamp, status: TaskStatus, epoch: Epoch) -> Claimed:

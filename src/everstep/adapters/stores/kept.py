@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from everstep.adapters.stores import permits
+from everstep.adapters.stores import journal, permits
 from everstep.adapters.stores.journal import Stamp
 from everstep.adapters.stores.memory_tail import MemoryTail
 from everstep.domain import ids as i
@@ -44,6 +44,24 @@ class Kept:
 
     def stamp(self, at: i.Instant, generation: int, actor: Actor) -> Stamp:
         return Stamp(task=self.new.id, last_seq=self.last_seq, generation=generation, at=at, actor=actor)
+
+    def taken_by(self, commit: t.StepCommit) -> port.Claimed | None:
+        """Held from now on by whoever takes it with a commit, if nobody does and it stands as the commit believes."""
+        taken = commit.taken
+        known = self.worker is None and self.last_seq + 1 == commit.last_seq
+        claimed = journal.take(commit, self.epoch) if known else None
+        if claimed is None or taken is None or self.row.status is not taken.from_status:
+            return None
+        self.take(claimed, commit.at)
+        return claimed
+
+    def take(self, claimed: port.Claimed, at: i.Instant) -> None:
+        """A worker holds it from now on."""
+        started_at = at if self.row.started_at is None else self.row.started_at
+        status = journal.status_once_claimed(self.row.status)
+        self.row = replace(self.row, status=status, started_at=started_at)
+        self.epoch, self.worker, self.updated_at = claimed.lease.epoch, claimed.lease.worker, at
+        self.write(claimed.events)
 
     def rename(self, words: Words) -> None:
         """What is said is so from now on."""

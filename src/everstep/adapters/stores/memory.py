@@ -43,7 +43,7 @@ class MemoryStore(MemoryTraffic):
         self._me = worker.id
 
     async def close(self) -> None:
-        """Mark the worker released. What was stored stays with this object."""
+        """Mark the worker released. What was stored stays."""
         if self._me is not None:
             self._workers[self._me] = replace(self._workers[self._me], released=True)
             self._me = None
@@ -169,13 +169,7 @@ class MemoryStore(MemoryTraffic):
     def _lease(self, kept: Kept, claim: port.Claim) -> port.Claimed:
         stamp = kept.stamp(claim.at, kept.row.generation, journal.engine_actor(claim.worker))
         one = journal.start(claim, stamp, kept.row.status, kept.epoch)
-        kept.row = replace(
-            kept.row,
-            status=journal.status_once_claimed(kept.row.status),
-            started_at=claim.at if kept.row.started_at is None else kept.row.started_at,
-        )
-        kept.epoch, kept.worker, kept.updated_at = one.lease.epoch, one.lease.worker, claim.at
-        kept.write(one.events)
+        kept.take(one, claim.at)
         return one
 
     def _claimable(self, claim: port.Claim) -> Iterator[Kept]:
@@ -250,6 +244,8 @@ class MemoryStore(MemoryTraffic):
         kept = self._tasks.get(lease.task)
         if kept is None:
             return journal.NO_TASK
+        if commit.taken is not None:
+            return self._take(kept, commit)
         if (kept.last_seq, kept.epoch, kept.worker) != (commit.last_seq, lease.epoch, lease.worker):
             return kept.stale()
         if commit.proposals and self.halt is not None:
@@ -266,6 +262,12 @@ class MemoryStore(MemoryTraffic):
         answer = replace(answer, events=(*answer.events, *events)) if events else answer
         return answer if judged is None else self.troubles.keep(judged, answer)
 
+    def _take(self, kept: Kept, commit: t.StepCommit) -> port.Commit:
+        claimed = None if self.halt is not None else kept.taken_by(commit)
+        if claimed is None or not isinstance(answer := self._commit(replace(commit, taken=None)), port.Committed):
+            return kept.stale()
+        return replace(answer, events=(*claimed.events, *answer.events))
+
     def _lives(self, worker: i.WorkerId) -> bool:
         known = self._workers.get(worker)
         return known is not None and not known.released and worker not in self._fenced
@@ -277,10 +279,8 @@ class MemoryStore(MemoryTraffic):
     def _command(self, command: t.Command) -> port.Commit:
         journal.check_row(command.row)
         kept = self._tasks.get(command.task)
-        if kept is None:
-            return journal.NO_TASK
-        if not self._stands(kept, command):
-            return kept.stale()
+        if kept is None or not self._stands(kept, command):
+            return journal.NO_TASK if kept is None else kept.stale()
         stamp = kept.stamp(command.at, command.row.generation, command.actor)
         answer = journal.commit_drafts(stamp, command.drafts)
         row = command.row
@@ -316,7 +316,7 @@ class MemoryStore(MemoryTraffic):
         if command.pause is None:
             return True
         asked = self._pauses.get(command.pause)
-        return asked is not None and asked.task == kept.new.id and asked.status is PauseStatus.OPEN
+        return asked is not None and asked in self._open_pauses(kept.new.id)
 
     def _write(self, kept: Kept, row: t.TaskRow, at: i.Instant, answer: port.Committed) -> None:
         kept.row = row

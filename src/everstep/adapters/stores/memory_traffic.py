@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from everstep.adapters.stores.kept import Kept
+from everstep.adapters.stores.memory_handles import MemoryHandles
 from everstep.adapters.stores.memory_history import MemoryHistory
 from everstep.adapters.stores.memory_signals import MemorySignals
 from everstep.adapters.stores.memory_tail import MemoryTail
@@ -24,6 +25,7 @@ class MemoryTraffic:
         self._arrivals: dict[str, int] = {}
         self._spent: dict[str, Spent] = {}
         self.halt: Halt | None = None
+        self.handles = MemoryHandles()
 
     async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken."""

@@ -7,9 +7,11 @@ from typing import Final
 from everstep.adapters.stores.journal import GRANTING
 from everstep.domain import events as e
 from everstep.domain.breaker import Ask, Breaker, BreakerKey, BreakerState, ask, learn
-from everstep.domain.ids import WorkerId
+from everstep.domain.ids import TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.task import Proposal, StepCommit
+from everstep.ports.store import KeptError
+from everstep.wire.event import decode
 
 TELLING: Final = frozenset(
     {
@@ -90,3 +92,11 @@ def error_in(body: e.Body) -> e.ErrorRecord | None:
     if isinstance(body, e.StepFailed):
         return body.error if body.attempt is None and body.error.attempt is None else None
     return None
+
+
+def kept_error(number: int, task: str, tool: str | None, body: str) -> KeptError:
+    """The error of one line of the journal."""
+    event = decode(body)
+    error = error_in(event.body)
+    assert error is not None
+    return KeptError(number=number, task=TaskId(task), step=event.step, tool=tool, at=event.at, error=error)

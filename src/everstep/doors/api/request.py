@@ -111,6 +111,10 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._body.get(name) is not None
 
+    def given(self, name: str) -> bool:
+        """Whether it was sent, be it null."""
+        return name in self._body
+
     def text(self, name: str) -> str | None:
         """A text, if there is one."""
         value = self._body.get(name)

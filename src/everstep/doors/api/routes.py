@@ -35,8 +35,9 @@ def _post(path: str, scope: Scope, handler: str, body: str, *, local: str = "") 
     return Route(method="POST", path=path, scope=scope, handler=handler, body=fields, local=more)
 
 
-def _route(method: str, path: str, scope: Scope, handler: str, *, body: str) -> Route:
-    return Route(method=method, path=path, scope=scope, handler=handler, body=frozenset(body.split()))
+def _route(method: str, path: str, scope: Scope, handler: str, *, body: str, local: str = "") -> Route:
+    fields, more = frozenset(body.split()), frozenset(local.split())
+    return Route(method=method, path=path, scope=scope, handler=handler, body=fields, local=more)
 
 
 _TASK: Final = "/v1/tasks/{task}"
@@ -47,8 +48,9 @@ ROUTES: Final = (
         "/v1/tasks",
         "w",
         "tasks.create",
-        "plan plan_text plan_name inputs title labels priority limits deadline pause_timeout pause_after attach",
-        local="trusted file",
+        "plan plan_text plan_name inputs title labels priority limits deadline pause_timeout pause_after "
+        "continue_by attach",
+        local="trusted file unannounced",
     ),
     _get("/v1/tasks", "tasks.list", f"{_OF_TASKS} limit cursor"),
     _get(_TASK, "tasks.get", "include"),
@@ -67,6 +69,12 @@ ROUTES: Final = (
     _post(f"{_TASK}/retry", "w", "tasks.retry", "from_step arguments note confirm_effects dry_run"),
     _post(f"{_TASK}/fork", "w", "tasks.fork", "from_step inputs arguments title note dry_run"),
     _post(f"{_TASK}/undo", "w", "tasks.undo", "steps note dry_run"),
+    _post(f"{_TASK}/continue", "w", "handing.continue", "tool arguments"),
+    _post(f"{_TASK}/complete", "w", "handing.complete", "result note"),
+    _get(f"{_TASK}/variables", "handing.variables"),
+    _route("PATCH", f"{_TASK}/variables", "w", "handing.set_variables", body="", local="variables"),
+    _get(f"{_TASK}/handoff", "handing.handoff"),
+    _post(f"{_TASK}/handle", "w", "handing.handle", "", local="ttl_ms notes"),
     _route("PATCH", f"{_TASK}/plan", "w", "tasks.patch", body="base_revision note ops dry_run"),
     _get("/v1/inbox", "pauses.list", "task type"),
     _get("/v1/inbox/{pause}", "pauses.get"),

@@ -51,6 +51,8 @@ async def create(back: Backing, asked: Asked) -> Response:
         pause_timeout_ms=asked.fields.seconds("pause_timeout"),
         limits=asked.fields.map("limits"),
         deadline=asked.fields.time("deadline"),
+        continue_by=asked.fields.text("continue_by"),
+        unannounced=asked.fields.flag("unannounced"),
     )
     state = await back.desk.submit(wish, asked.who)
     if made_before:

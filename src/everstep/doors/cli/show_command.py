@@ -26,6 +26,7 @@ Json: TypeAlias = dict[str, Any]
 @click.option("--input", "part", flag_value="input", help="Only what went in, as JSON.")
 @click.option("--output", "part", flag_value="output", help="Only what came out, as JSON.")
 @click.option("--plan", "part", flag_value="plan", help="Only the plan, as it was pinned.")
+@click.option("--handoff", "part", flag_value="handoff", help="What whoever takes it over needs, as JSON.")
 @click.option("--events", "--journal", "part", flag_value="events", help="The journal, one event per line.")
 def show(task: str, step: str | None, part: str | None) -> int:
     """Show a task, or one STEP of it. TASK is an id, its beginning, a key, or @last."""
@@ -37,6 +38,8 @@ def show(task: str, step: str | None, part: str | None) -> int:
         elif part == "plan":
             plan = await ask(connection, "GET", path_of("tasks", found["id"], "plan"))
             _part(session, plan.get("plan", plan))
+        elif part == "handoff":
+            _part(session, await ask(connection, "GET", path_of("tasks", found["id"], "handoff")))
         elif step is not None:
             _step(session, found, await ask(connection, "GET", path_of("tasks", found["id"], "steps", step)), part)
         elif part is not None:

@@ -10,6 +10,7 @@ from everstep.domain.record import record
 from everstep.testing.conformance import (
     store_breakers,
     store_commits,
+    store_handed,
     store_history,
     store_keys,
     store_leases,
@@ -56,6 +57,9 @@ CASES: Final = (
     Case(story=store_commits.outcome_and_next_intent_share_a_commit, proves=("WF-8",)),
     Case(story=store_commits.a_task_may_begin_where_it_is_created),
     Case(story=store_commits.what_is_returned_is_what_is_read),
+    Case(story=store_handed.a_paused_task_is_taken_up_in_one_commit, proves=("FNDX-04",)),
+    Case(story=store_handed.only_a_free_task_in_that_state_is_taken_up),
+    Case(story=store_handed.a_generation_has_one_handle),
     Case(story=store_commits.every_stale_commit_is_refused),
     Case(story=store_commits.a_refused_unit_does_not_sink_the_batch),
     Case(story=store_commits.a_released_lease_is_gone),

@@ -223,7 +223,7 @@ class _Begun:
         return unit.after(claimed, head)
 
 
-def _lease(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
+def lease_all(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
     """Write claims down."""
     rows = [row for guard, one in started for row in desk.linked(guard, at, one.events)]
     desk.change_many("insert_event", rows)
@@ -255,7 +255,7 @@ class ClaimUnit:
             actor = journal.engine_actor(claim.worker)
             stamp = Stamp(task=TaskId(task), last_seq=last_seq, generation=generation, at=claim.at, actor=actor)
             started.append((guard, journal.start(claim, stamp, guard.status, guard.epoch)))
-        _lease(desk, claim.at, started)
+        lease_all(desk, claim.at, started)
         return [one for _, one in started]
 
     def _candidates(self, desk: Desk) -> list[tuple[Any, ...]]:

@@ -680,3 +680,20 @@ WHERE num = (SELECT signal FROM listeners WHERE task = ? AND step = ? AND attemp
 
 -- name: delete_listener
 DELETE FROM listeners WHERE task = ? AND step = ? AND attempt = ?;
+
+-- name: put_handle
+-- Once per generation of a task.
+INSERT INTO handles (id, owner, task, generation, ttl_ms, created_at, notes) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING;
+
+-- name: handle_of_task
+-- What a generation of a task is called.
+SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles WHERE task = ? AND generation = ?;
+
+-- name: find_handle
+-- What a name stands for.
+SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles WHERE id = ?;
+
+-- name: note_handle
+-- Null deletes.
+UPDATE handles SET notes = json_patch(notes, ?) WHERE id = ?;

@@ -244,4 +244,16 @@ CREATE TABLE listeners (
 CREATE INDEX listeners_free ON listeners (owner, event) WHERE signal IS NULL;
 CREATE INDEX listeners_called ON listeners (signal) WHERE signal IS NOT NULL;
 
-PRAGMA user_version = 9;
+-- What clients outside call a task, one name per generation; `notes` is JSON.
+CREATE TABLE handles (
+    id         TEXT PRIMARY KEY,
+    owner      TEXT NOT NULL,
+    task       TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    ttl_ms     INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    notes      TEXT NOT NULL DEFAULT '{}',
+    UNIQUE (task, generation)
+) STRICT;
+
+PRAGMA user_version = 10;

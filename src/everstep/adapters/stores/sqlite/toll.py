@@ -8,18 +8,19 @@ from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES, StepUnit, Unit
 from everstep.adapters.stores.sqlite.desk import Desk
 from everstep.adapters.stores.sqlite.hold import Hold
 from everstep.adapters.stores.sqlite.readers import Reader
+from everstep.adapters.stores.sqlite.take import TakeUnit
 from everstep.domain.breaker import Breaker, BreakerKey
-from everstep.domain.ids import Instant, TaskId, WorkerId
+from everstep.domain.ids import Instant, WorkerId
 from everstep.domain.record import record
 from everstep.domain.task import StepCommit
 from everstep.ports.store import Commit, Committed, ErrorFilter, KeptError
 from everstep.wire.breaker import decode_breaker, encode_breaker
-from everstep.wire.event import decode
 
 
 def unit_of(commit: StepCommit) -> Unit:
-    """A holder's commit: in bulk with others, unless breakers have a say."""
-    return StepUnit(commit) if commit.toll is None else TollUnit(commit=commit)
+    """A holder's commit: in bulk with others, unless breakers have a say or it takes the task first."""
+    unit: Unit = StepUnit(commit) if commit.toll is None else TollUnit(commit=commit)
+    return unit if commit.taken is None else TakeUnit(commit, unit)
 
 
 @record
@@ -106,13 +107,6 @@ class SqliteTroubles:
         }
 
         def look(reader: Reader) -> list[KeptError]:
-            return [_kept(*row) for row in reader.rows("list_errors", values)]
+            return [permits.kept_error(*row) for row in reader.rows("list_errors", values)]
 
         return await self._hold().readers.read(look)
-
-
-def _kept(number: int, task: str, tool: str | None, body: str) -> KeptError:
-    event = decode(body)
-    error = permits.error_in(event.body)
-    assert error is not None
-    return KeptError(number=number, task=TaskId(task), step=event.step, tool=tool, at=event.at, error=error)

@@ -7,8 +7,8 @@ from typing import Final, cast
 from everstep.adapters.stores.sqlite import questions
 from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
 from everstep.adapters.stores.sqlite.desk import HALT, Desk
+from everstep.adapters.stores.sqlite.handles import WithHandles
 from everstep.adapters.stores.sqlite.history import SqliteHistory
-from everstep.adapters.stores.sqlite.hold import Hold, opened
 from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
 from everstep.adapters.stores.sqlite.signals import SqliteSignals
 from everstep.adapters.stores.sqlite.tail import SqliteTail
@@ -74,10 +74,8 @@ class HaltUnit:
         desk.look_again()
 
 
-class SqliteTraffic:
+class SqliteTraffic(WithHandles):
     """Rates, signals, the halt, the queue, the history and the line of all events of a store on a file."""
-
-    _held: Hold | None = None
 
     def __init__(self) -> None:
         self.history: Final = SqliteHistory(lambda: self._hold)
@@ -91,10 +89,6 @@ class SqliteTraffic:
     def signals(self) -> SqliteSignals:
         """Who waits for what from outside, and what has come."""
         return SqliteSignals(self._hold)
-
-    @property
-    def _hold(self) -> Hold:
-        return opened(self._held)
 
     @property
     def keyring(self) -> SqliteKeyring:

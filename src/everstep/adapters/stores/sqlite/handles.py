@@ -1,0 +1,95 @@
+"""Handles in the file."""
+
+import json
+from collections.abc import Callable
+
+from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
+from everstep.adapters.stores.sqlite.desk import Desk
+from everstep.adapters.stores.sqlite.hold import Hold, opened
+from everstep.adapters.stores.sqlite.readers import Reader
+from everstep.domain.ids import Instant, Millis, TaskId
+from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+from everstep.ports.handles import Handle
+
+
+@record
+class KeepUnit:
+    """A handle, unless its generation has one."""
+
+    wanted: Handle
+    areas: tuple[str, ...] = ()
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> Handle:
+        wanted = self.wanted
+        names = (wanted.id, wanted.owner, wanted.task, wanted.generation, wanted.ttl_ms, wanted.created_at)
+        desk.change("put_handle", (*names, json.dumps(wanted.notes)))
+        (row,) = desk.rows("handle_of_task", (wanted.task, wanted.generation))
+        return _handle(*row)
+
+
+@record
+class NoteUnit:
+    """What a client said."""
+
+    id: str
+    notes: JsonObject
+    areas: tuple[str, ...] = ()
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> None:
+        desk.change("note_handle", (json.dumps(self.notes), self.id))
+
+
+class SqliteHandles:
+    """The verbs of `Handles` on the file."""
+
+    def __init__(self, hold: Callable[[], Hold]) -> None:
+        self._hold = hold
+
+    async def keep(self, wanted: Handle) -> Handle:
+        """The handle of this generation."""
+        (answer,) = await self._hold().writes.submit((KeepUnit(wanted=wanted),))
+        assert isinstance(answer, Handle)
+        return answer
+
+    async def find(self, id: str) -> Handle | None:
+        """By its name."""
+
+        def look(reader: Reader) -> Handle | None:
+            return next((_handle(*row) for row in reader.rows("find_handle", (id,))), None)
+
+        return await self._hold().readers.read(look)
+
+    async def note(self, id: str, notes: JsonObject) -> None:
+        """Merge; null deletes."""
+        await self._hold().writes.submit((NoteUnit(id=id, notes=notes),))
+
+
+def _handle(*row: str | int) -> Handle:
+    name, owner, task, generation, ttl_ms, created_at, notes = row
+    return Handle(
+        id=str(name),
+        owner=str(owner),
+        task=TaskId(str(task)),
+        generation=int(generation),
+        ttl_ms=Millis(int(ttl_ms)),
+        created_at=Instant(int(created_at)),
+        notes=json.loads(str(notes)),
+    )
+
+
+class WithHandles:
+    """A store on a file, once it is open; and what clients outside call its tasks."""
+
+    _held: Hold | None = None
+
+    @property
+    def _hold(self) -> Hold:
+        return opened(self._held)
+
+    @property
+    def handles(self) -> SqliteHandles:
+        """What clients outside call their tasks."""
+        return SqliteHandles(lambda: self._hold)
