@@ -14,7 +14,20 @@ from everstep.domain.pauses import FOR_PRODUCER
 from everstep.torture import moves
 from everstep.torture.checker import Bounds, check_canary, check_processes, main
 from everstep.torture.history import Frame, Said, read_effects
-from tests.fault.histories import TASK, W1, W2, Edit, History, approved, cancelled, crashed, recover, retried, reworked
+from tests.fault.histories import (
+    TASK,
+    W1,
+    W2,
+    Edit,
+    History,
+    approved,
+    cancelled,
+    crashed,
+    recover,
+    retried,
+    reworked,
+    row,
+)
 
 
 @pytest.mark.parametrize("make", [crashed, retried, cancelled, approved, reworked])
@@ -416,3 +429,44 @@ def test_what_starts_over_is_judged(tmp_path: Path, edit: Edit, check: str) -> N
     history = reworked()
     edit(history)
     assert check in found(history, tmp_path)
+
+
+def listed() -> History:
+    """A step that goes over two items, and one that waits for a signal."""
+    history = History()
+    plan = {
+        "name": "list",
+        "steps": [{"id": "a", "for_each": "${inputs.x}"}, {"id": "b", "tool": "wait"}],
+        "finally": [],
+    }
+    history.add("task.created", by="ana", plan=plan, key="k")
+    history.add("task.started", **{"from": "queued"}, worker=W1, epoch=1)
+    history.add("step.started", "a", items={"value": [1, 2]})
+    for item in ("a[0]", "a[1]"):
+        history.intent(item, 1, 1, W1, effect="pure")
+        history.add("step.completed", item, attempt=1, via="tool")
+    history.add("step.completed", "a", attempt=None, via="tool")
+    history.intent("b", 1, 1, W1, effect="pure")
+    history.add("step.waiting", "b", waiting_on={"kind": "event"})
+    history.add("step.completed", "b", by="ana", attempt=1, via="signal")
+    history.add("task.completed", outcome="success")
+    history.row = row(history)
+    return history
+
+
+def test_a_list_ends_after_its_items(tmp_path: Path) -> None:
+    assert found(listed(), tmp_path) == set()
+    history = listed()
+    place = history.lines.index(history.find("step.completed", 2))
+    history.lines.insert(place + 2, history.lines.pop(place))
+    for seq, line in enumerate(history.lines, start=1):
+        line.seq, line.at = seq, 1000 + 10 * seq
+    history.row = row(history)
+    (tmp_path / "again").mkdir()
+    assert "C5" in found(history, tmp_path / "again")
+
+
+def test_nobody_hears_a_signal_without_waiting_for_one(tmp_path: Path) -> None:
+    history = listed()
+    history.drop("step.waiting")
+    assert found(history, tmp_path) == {"C5"}

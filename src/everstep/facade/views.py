@@ -77,6 +77,7 @@ class Pause:
         self.id = pause.id
         self.step = pause.step
         self.type = pause.type.value
+        self.reason = pause.reason
         self.title = pause.title
         self.why = pause.why
         self.guidance = pause.guidance

@@ -68,12 +68,23 @@ class VirtualClock:
         until = self._now + length
         await settle()
         while self._timers and self._timers[0][0] <= until:
-            at, _, fire = heapq.heappop(self._timers)
-            self._now = Instant(max(self._now, at))
-            fire()
+            await self.skip()
             await settle()
         self._now = Instant(until)
         await settle()
+
+    async def settle(self) -> None:
+        """Let everything go on that needs no time."""
+        await settle()
+
+    async def skip(self) -> bool:
+        """Let time pass until the next timer; false if nobody waits for any."""
+        if not self._timers:
+            return False
+        at, _, fire = heapq.heappop(self._timers)
+        self._now = Instant(max(self._now, at))
+        fire()
+        return True
 
     def _at(self, at: int, fire: Callable[[], None]) -> None:
         heapq.heappush(self._timers, (at, next(self._order), fire))

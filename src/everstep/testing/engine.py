@@ -106,14 +106,16 @@ class TestEngine:
         fault: Fault = no_fault,
         config: Mapping[str, JsonValue] | None = None,
         workspace: Path | None = None,
+        more_tools: Iterable[object] = (),
+        clock: VirtualClock | None = None,
     ) -> None:
         here = {} if workspace is None else {"workspace": str(workspace)}
         self._settings = load_settings({**here, **(config or {})}, env={})
         self._fakes = tools if isinstance(tools, Mapping) else {}
-        self._tools = () if isinstance(tools, Mapping) else tuple(tools)
+        self._tools = (*more_tools, *(() if isinstance(tools, Mapping) else tools))
         self._fault = fault
         self._who = Who(owner="local", actor=Actor(kind=ActorKind.HUMAN, id="local", via="python"))
-        self.clock = VirtualClock()
+        self.clock = clock or VirtualClock()
         self.entropy = SeededEntropy(seed)
         self.sink = QuietSink()
         self.store = store or MemoryStore()

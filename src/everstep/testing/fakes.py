@@ -42,7 +42,7 @@ class Fake:
         self.calls: list[MadeCall] = []
         self.made: dict[str, JsonValue] = {}
         """Key -> output of every call that got as far as its effect."""
-        self._returns, self._raises, self._delay, self._probe = returns, raises, delay, probe
+        self._returns, self._raises, self._delay, self._probe = self.orders = returns, raises, delay, probe
         self._looks = 0
 
     @property

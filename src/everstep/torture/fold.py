@@ -259,7 +259,9 @@ def _attempt_ended(state: State, event: Event) -> None:
 
 
 def _step_started(state: State, event: Event) -> None:
-    _move_step(state, event, _step(state, event), "running")
+    step = _step(state, event)
+    step.of_items = event.data.get("items") is not None
+    _move_step(state, event, step, "running")
 
 
 def _step_waiting(state: State, event: Event) -> None:
@@ -278,9 +280,15 @@ def _step_fallback(state: State, event: Event) -> None:
 def _step_ended(state: State, event: Event) -> None:
     step = _step(state, event)
     to = event.type.partition(".")[2]
-    number = event.data.get("attempt")
-    if event.data.get("via") in {"tool", "fallback"} and (step.open is None or step.open.number != number):
+    number, via = event.data.get("attempt"), event.data.get("via")
+    if step.of_items:
+        for item in state.steps.values():
+            if base(item.path) == step.path != item.path and item.status not in ENDED:
+                state.blame("C5", event.seq, f"step {step.path} is {to} while its item {item.path} is {item.status}")
+    elif via in {"tool", "fallback", "signal"} and (step.open is None or step.open.number != number):
         state.blame("C5", event.seq, f"the outcome of step {step.path} is of attempt {number}, which is not open")
+    if via == "signal" and step.open is not None and not step.open.waiting:
+        state.blame("C5", event.seq, f"step {step.path} heard a signal that it did not wait for")
     _end_step(state, event, step, to)
     if to != "skipped":
         state.recoveries = 0

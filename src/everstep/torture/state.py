@@ -34,6 +34,8 @@ class Step:
     attempts: list[Attempt] = field(default_factory=list)
     open: Attempt | None = None
     outcome: Event | None = None
+    of_items: bool = False
+    """It goes over a list: its calls are those of its items."""
 
 
 @dataclass(slots=True)

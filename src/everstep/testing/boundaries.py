@@ -1,0 +1,146 @@
+"""`crash_points`: a plan killed at every boundary of its way, and carried on each time.
+
+Boundaries are the moments before and after each commit, and inside each call after its effect. Each gets a task and a
+world of its own. What is asked after a crash is answered as somebody would who looks at the world; then the history is
+judged by the same checker that judges real processes. No process is started and no time passes.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from everstep.authoring.plan import Plan
+from everstep.domain.errors import NotFound
+from everstep.domain.pauses import UncertainOutcome
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.facade.views import Pause, Result
+from everstep.testing.crashing import Boundary, CrashingFake, CrashingStore
+from everstep.testing.engine import TestEngine
+from everstep.testing.fakes import Fake
+from everstep.testing.timeline import timeline, violations
+
+KEY: Final = "crash-point"
+ROUNDS_MAX: Final = 10_000
+"""Timers a task may wait for before it is said not to end."""
+
+
+@dataclass(slots=True)
+class CrashPoint:
+    """One task that was killed at one boundary, and what came of it."""
+
+    point: str
+    result: Result
+    fakes: Mapping[str, Fake] = field(repr=False)
+    timeline: str = field(repr=False)
+
+    def calls(self, tool: str) -> Fake:
+        """What was asked of a fake in this trial."""
+        return self.fakes[tool]
+
+
+async def crash_points(
+    plan: Plan | str | Path,
+    inputs: JsonObject | None = None,
+    *,
+    tools: Mapping[str, Fake],
+    more_tools: Iterable[object] = (),
+    approve_all: bool = False,
+    answers: Mapping[str, JsonValue] | None = None,
+    workspace: Path | None = None,
+) -> AsyncIterator[CrashPoint]:
+    """One trial per boundary; `answers` are for steps that ask. Raises AssertionError where an invariant is broken."""
+    someone = Someone(approve_all=approve_all, answers=answers or {})
+    trial = Trial(plan, inputs or {}, tools, tuple(more_tools), someone=someone, workspace=workspace)
+    for number in count(1):
+        done = await trial.play(number)
+        if done is None:
+            return
+        yield done
+
+
+@dataclass(frozen=True, slots=True)
+class Someone:
+    """Who answers: from the world where it can be seen, else as the test says."""
+
+    approve_all: bool
+    answers: Mapping[str, JsonValue]
+
+    async def answer(self, pause: Pause, fakes: Mapping[str, Fake]) -> None:
+        """One pause."""
+        reason = pause.reason
+        if isinstance(reason, UncertainOutcome):
+            made = next((one.made for one in fakes.values() if reason.idempotency_key in one.made), None)
+            if made is None:
+                await pause.not_happened()
+            else:
+                await pause.happened(made[reason.idempotency_key])
+        elif "approve" in pause.answers and self.approve_all:
+            await pause.approve()
+        elif "answer" in pause.answers and pause.step in self.answers:
+            await pause.answer(self.answers[pause.step or ""])
+        else:
+            raise AssertionError(
+                f"{pause.type} asks: {pause.title}\n  give approve_all=True, or answers={{{pause.step!r}: VALUE}}"
+            )
+
+
+@dataclass(slots=True)
+class Trial:
+    """What is tried again and again."""
+
+    plan: Plan | str | Path
+    inputs: JsonObject
+    orders: Mapping[str, Fake]
+    more_tools: tuple[object, ...]
+    someone: Someone
+    workspace: Path | None
+
+    async def play(self, number: int) -> CrashPoint | None:
+        """Kill at one boundary, then carry on to the end; None if there are not so many."""
+        boundary = Boundary(number)
+        fakes = {tool: CrashingFake(orders, tool, boundary) for tool, orders in self.orders.items()}
+        store = CrashingStore(boundary)
+        engine = TestEngine(fakes, store=store, workspace=self.workspace, more_tools=self.more_tools)
+        async with engine:
+            await self._carry(engine, fakes, boundary)
+            if boundary.reached is None:
+                return None
+            await engine.crash()
+            result = await self._carry(engine, fakes, None)
+            told = await timeline(store)
+            assert result is not None
+            if broken := await violations(store):
+                raise AssertionError(f"killed at {boundary.reached}:\n" + "\n".join([*map(str, broken), told]))
+        return CrashPoint(point=boundary.reached, result=result, fakes=fakes, timeline=told)
+
+    async def _carry(self, engine: TestEngine, fakes: Mapping[str, Fake], boundary: Boundary | None) -> Result | None:
+        """Until the task has ended, or the boundary is reached: then None."""
+        acting = asyncio.create_task(self._to_the_end(engine, fakes))
+        for _ in range(ROUNDS_MAX):
+            await engine.clock.settle()
+            if acting.done():
+                return await acting
+            if boundary is not None and boundary.reached is not None:
+                acting.cancel()
+                await asyncio.gather(acting, return_exceptions=True)
+                return None
+            if not await engine.clock.skip():
+                await asyncio.sleep(0.001)  # something works in a thread, where the virtual clock does not reach
+        acting.cancel()
+        raise AssertionError(f"the task does not end:\n{await timeline(engine.store)}")
+
+    async def _to_the_end(self, engine: TestEngine, fakes: Mapping[str, Fake]) -> Result:
+        try:
+            task = await engine.get(KEY)
+        except NotFound:
+            task = await engine.start(self.plan, self.inputs, key=KEY)
+        while True:
+            result = await task.result(on_pause="return")
+            if result.status in ("completed", "failed", "cancelled"):
+                return result
+            for pause in engine.inbox.all:
+                await self.someone.answer(pause, fakes)
+            await task.refresh()
