@@ -38,6 +38,7 @@ class Figures:
         self.used: defaultdict[Labels, float] = defaultdict(float)
         self.pauses: Counter[Labels] = Counter()
         self.recoveries: Counter[Labels] = Counter()
+        self.regressions: Counter[Labels] = Counter()
         self.delivery_s = Histogram()
         """From the commit of an event to its being handed to whoever watches."""
         self.watchers: Counter[Labels] = Counter()
@@ -85,6 +86,7 @@ class Figures:
             counter("tool_usage", "What tools report: cost, tokens, counts.", ("tool", "what"), self.used),
             counter("pauses", "Questions and pauses that were opened.", ("type",), self.pauses),
             counter("recoveries", "Interrupted tasks that were found.", ("reason",), self.recoveries),
+            counter("regressions", "Steps that became slower.", ("tool",), self.regressions),
             histogram("delivery_seconds", "From commit to the watchers' queues.", (), {(): self.delivery_s}),
             gauge("sockets", "Open streams, by their form.", ("form",), self.watchers),
             counter("drops", "Watchers that were let go.", ("reason",), self.dropped),

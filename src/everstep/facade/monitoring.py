@@ -1,4 +1,4 @@
-"""Monitoring: the desk's figures, for machines that watch and people who wonder."""
+"""Monitoring: the desk's figures, for machines that watch."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.engine.figures import counter, gauge, histogram
 from everstep.engine.runtime import Runtime
+from everstep.facade.insight import Insight
 
 
-class Monitoring:
+class Monitoring(Insight):
     """Figures of one engine and of its store. None of them tells of a single owner."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._kit = runtime.kit
+        super().__init__(runtime)
         self.figures = runtime.kit.figures
         """What is counted as it happens."""
 

@@ -4,12 +4,13 @@ The journal is the truth and says everything; a cursor says up to where it was g
 walk, nothing is lost in a crash, and nothing is counted twice: `keep` moves the cursor in the transaction that keeps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from everstep.domain.history import HistoryKey, HistoryRow, Kind
 from everstep.domain.ids import TaskId
 from everstep.domain.record import hot_record, record
+from everstep.domain.regression import Timed
 from everstep.domain.values import Sealed
 
 
@@ -58,6 +59,12 @@ class History(Protocol):
 
     async def rows(self, which: HistoryFilter) -> Sequence[HistoryRow]:
         """What is kept."""
+
+    async def recent(self, limit: int) -> Sequence[Timed]:
+        """Calls that succeeded among the last `limit` events, oldest first: what a regression is judged by."""
+
+    async def statuses(self, owner: str, plan: str | None) -> Mapping[str, int]:
+        """How many tasks of an owner, or of one of their plans, stand where."""
 
     async def forget(self, before: int) -> None:
         """Hours before this one."""

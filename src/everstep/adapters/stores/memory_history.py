@@ -2,6 +2,7 @@
 mark of its own; the cursor counts all events.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from everstep.adapters.stores import gathering
@@ -10,6 +11,7 @@ from everstep.domain import events as e
 from everstep.domain.history import HistoryKey, HistoryRow, hour_of, merged
 from everstep.domain.ids import Instant, StepPath, TaskId, split_path
 from everstep.domain.pauses import Pause
+from everstep.domain.regression import Timed
 from everstep.domain.sketch import Sketch
 from everstep.ports.history import Gathered, HistoryFilter, Observed
 from everstep.wire.event import decode
@@ -69,6 +71,16 @@ class MemoryHistory:
         ]
         return sorted(found, key=lambda row: (row.bucket, row.key.owner, row.key.kind, row.key.name))
 
+    async def recent(self, limit: int) -> Sequence[Timed]:
+        """Calls that succeeded, of late; by time, since there is no one order of commits."""
+        told = [pair for kept in self._tasks.values() for pair in _Told(kept).succeeded()]
+        return [timed for _, timed in sorted(told, key=lambda pair: pair[0])][-limit:]
+
+    async def statuses(self, owner: str, plan: str | None) -> Mapping[str, int]:
+        """How many of their tasks stand where."""
+        mine = [kept for kept in self._tasks.values() if kept.new.owner == owner and plan in (None, kept.new.plan_name)]
+        return Counter(kept.row.status.value for kept in mine)
+
     async def forget(self, before: int) -> None:
         """Hours before this one."""
         self._rows = {place: row for place, row in self._rows.items() if not 0 < place[1] < before}
@@ -97,6 +109,16 @@ class _Told:
             if place >= mark:
                 found += self._of(event, sized)
         return found
+
+    def succeeded(self) -> Iterator[tuple[Instant, Timed]]:
+        """Calls that did, and when."""
+        for one in self._kept.events[1:]:
+            event = decode(one.encoded)
+            if isinstance(event.body, e.AttemptStarted):
+                self._intents[event.step] = event
+            elif isinstance(body := event.body, e.StepCompleted) and body.attempt and body.via in gathering.CALLED:
+                ms = max(0, event.at - self._intents[event.step].at)
+                yield event.at, Timed(self._owner, self._plan, _step(event), body.tool_used or "", ms)
 
     def _of(self, event: e.Recorded, sized: frozenset[str]) -> Iterator[Observed]:
         hour, body = hour_of(event.at), event.body

@@ -15,6 +15,7 @@ from everstep.doors.api import (
     pauses,
     plans,
     rework,
+    stats,
     steps,
     tasks,
     tools,
@@ -76,4 +77,5 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "admin.ready": admin.ready,
     "metrics.read": metrics.read,
     "export.read": export.read,
+    "stats.read": stats.read,
 }

@@ -99,6 +99,7 @@ ROUTES: Final = (
     _route("DELETE", "/v1/sessions/current", "r", "access.end_session", body=""),
     _post("/v1/tickets", "r", "access.new_ticket", "path"),
     _route("PUT", "/v1/halt", "admin", "admin.halt", body="on mode note"),
+    _get("/v1/stats", "stats.read", "range plan task"),
     _get("/v1/export", "export.read", f"what format type category code {_OF_TASKS}"),
     _get("/v1/metrics", "metrics.read", scope="admin"),
     _get("/metrics", "metrics.read", scope="admin"),

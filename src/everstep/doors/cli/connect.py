@@ -20,8 +20,9 @@ from everstep.bootstrap import run_process
 from everstep.domain.errors import EverstepError, SettingsError, StoreLocked
 from everstep.domain.values import JsonValue
 from everstep.doors.cli.bench import judge
-from everstep.doors.cli.engines import EmptyStore, LocalEngine, OwnEngine, open_own
+from everstep.doors.cli.engines import LocalEngine, OwnEngine, open_own
 from everstep.doors.cli.modules import importable, load_tools
+from everstep.doors.cli.nothing import EmptyStore
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection
 from everstep.doors.local import LocalClient, find_engine

@@ -4,18 +4,15 @@ import json
 from collections.abc import AsyncIterator
 from typing import Final
 
-from everstep.domain.errors import EverstepError, NotFound
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import TaskId
 from everstep.doors.api import Api, Request, split_target
 from everstep.doors.cli.session import own_version
 from everstep.doors.cli.talk import Ask, Json, Reply
-from everstep.doors.errors import problem, refusal_of
 from everstep.doors.local import LocalClient, refusal
 from everstep.facade.desk import Desk
 from everstep.facade.engine import Engine
 from everstep.settings import Settings
-from everstep.wire.export import EVENT_COLUMNS, TASK_COLUMNS, Writer
 
 VIA: Final = "cli"
 
@@ -105,33 +102,3 @@ class LocalEngine:
 
     def carry(self, task: str) -> None:
         """It knows itself what to carry."""
-
-
-class EmptyStore:
-    """There is no store yet, and looking does not make one."""
-
-    own = False
-
-    async def request(self, asking: Ask) -> Reply:
-        """Lists are empty, everything else is not there."""
-        path, _ = split_target(asking.path)
-        if asking.method == "GET" and path in ("/v1/tasks", "/v1/inbox", "/v1/errors", "/v1/breakers", "/v1/tokens"):
-            return Reply(status=200, body={"items": [], "next_cursor": None})
-        name = path.split("/")[3] if path.count("/") > 2 else path
-        error: EverstepError = NotFound(f"no task '{name}'", what_to_do="there is no store here yet: everstep run PLAN")
-        return Reply(status=refusal_of(error).status, body=dict(problem(error)))
-
-    async def stream(self, path: str) -> AsyncIterator[Json]:  # noqa: ARG002 -- nothing is ever said
-        """Nothing."""
-        nothing: tuple[Json, ...] = ()
-        for frame in nothing:
-            yield frame
-
-    async def parts(self, path: str) -> AsyncIterator[str]:
-        """Nothing, which begins and ends all the same."""
-        query = split_target(path)[1]
-        writer = Writer(query.get("format", "csv"), TASK_COLUMNS if query.get("what") == "tasks" else EVENT_COLUMNS)
-        yield (writer.begin() + writer.end()).decode()
-
-    def carry(self, task: str) -> None:
-        """There is nothing to carry."""

@@ -7,9 +7,9 @@ import click
 
 from everstep.domain.errors import EngineClosed
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
-from everstep.doors.cli.engines import EmptyStore
 from everstep.doors.cli.find import find_task
 from everstep.doors.cli.lengths import LENGTH
+from everstep.doors.cli.nothing import EmptyStore
 from everstep.doors.cli.render import table
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of

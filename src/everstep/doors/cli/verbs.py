@@ -32,6 +32,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "show": Entry("show_command", "One task, one step, or a part of it"),
         "watch": Entry("watch_command", "Follow a task"),
         "logs": Entry("logs_command", "What tools logged; errors of all tasks"),
+        "stats": Entry("stats_command", "Success, times, what is slow and what has become slower"),
         "export": Entry("export_command", "Tasks or events as CSV or JSON, for other programs"),
         "signal": Entry("signal_command", "Tell steps that wait for an event that it has come"),
         "breakers": Entry("breakers_command", "What holds calls back, and how to let them pass"),
@@ -84,6 +85,7 @@ SYNONYMS: Final = {
     **dict.fromkeys(("pauses", "questions"), "inbox"),
     **dict.fromkeys(("new", "create"), "init"),
     "backup": "db",
+    **dict.fromkeys(("metrics", "figures", "report"), "stats"),
     "help": "--help",
 }
 """What people write from habit. Suggested, never accepted."""

@@ -13,6 +13,7 @@ from everstep.domain.history import HistoryKey, grouped, hour_of
 from everstep.domain.ids import Instant
 from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.kit import Kit
+from everstep.engine.upkeep.pace import Pace
 from everstep.ports.history import Gathered, Observed
 
 EVERY_MS: Final = 5_000
@@ -31,6 +32,7 @@ class Historian:
         self._stirred = asyncio.Event()
         self._sized = kit.catalog.sized
         self._forgotten = 0
+        self._pace = Pace(kit)
         kit.stir = self._stirred.set
 
     async def watch(self) -> None:
@@ -46,6 +48,7 @@ class Historian:
                 more = True
             if more:
                 self._stirred.set()
+                await self._pace.look()
             await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + EVERY_MS))
 
     async def catch_up(self, within_s: float | None = None) -> bool:

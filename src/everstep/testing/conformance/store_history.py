@@ -98,6 +98,27 @@ async def answers_tell_how_long_somebody_was_waited_for(rig: Rig) -> None:
         assert told(gathered) == [("phase", "awaiting_person", "", 60_000, 1)]
 
 
+async def calls_of_late_are_told_in_order(rig: Rig) -> None:
+    async with scene(rig) as on:
+        await calls(on)
+        await calls(on, owner="eve")
+        seen = await on.store.history.recent(MANY)
+        assert [(one.owner, one.plan, one.step, one.tool, one.ms) for one in seen] == [
+            (owner, "brief", "one", "echo", 300) for owner in ("local", "eve")
+        ]
+
+
+async def tasks_are_counted_for_their_owner(rig: Rig) -> None:
+    async with scene(rig) as on:
+        await calls(on)
+        await on.created()
+        await on.created(owner="eve")
+        assert await on.store.history.statuses("local", None) == {"completed": 1, "queued": 1}
+        assert await on.store.history.statuses("local", "brief") == {"completed": 1, "queued": 1}
+        assert await on.store.history.statuses("local", "other") == {}
+        assert await on.store.history.statuses("eve", None) == {"queued": 1}
+
+
 async def what_is_kept_is_kept_once(rig: Rig) -> None:
     """The cursor moves with the rows: the same part again is refused, and the next one is empty."""
     async with scene(rig) as on:

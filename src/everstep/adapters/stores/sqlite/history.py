@@ -4,7 +4,7 @@ Counting happens inside SQLite, in a reader's thread: alike calls come out as on
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from everstep.adapters.stores import gathering
@@ -17,6 +17,7 @@ from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.history import HistoryKey, HistoryRow, Kind, merged
 from everstep.domain.ids import TaskId
 from everstep.domain.record import record
+from everstep.domain.regression import Timed
 from everstep.ports.history import Gathered, HistoryFilter, Observed
 from everstep.wire.history import decode_sketch, encode_sketch
 
@@ -93,6 +94,17 @@ class SqliteHistory:
         return await self._hold().readers.read(
             lambda reader: [_row(*row) for row in reader.rows("list_history", values)]
         )
+
+    async def recent(self, limit: int) -> Sequence[Timed]:
+        """Calls that succeeded, of late."""
+        return await self._hold().readers.read(
+            lambda reader: [Timed(*row) for row in reader.rows("recent_calls", {"limit": limit})]
+        )
+
+    async def statuses(self, owner: str, plan: str | None) -> Mapping[str, int]:
+        """How many of their tasks stand where."""
+        values = {"owner": owner, "plan": plan}
+        return await self._hold().readers.read(lambda reader: dict(reader.rows("count_tasks_of", values)))
 
     async def forget(self, before: int) -> None:
         """Hours before this one."""

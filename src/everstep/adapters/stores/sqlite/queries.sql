@@ -635,6 +635,23 @@ WHERE bucket >= :since AND bucket <= :until
   AND (:owner IS NULL OR owner = :owner) AND (:kind IS NULL OR kind = :kind) AND (:plan IS NULL OR plan = :plan)
 ORDER BY bucket, owner, kind, name;
 
+-- name: recent_calls
+-- Those that succeeded, among the last events.
+SELECT t.owner, t.plan_name, iif(instr(e.step, '['), substr(e.step, 1, instr(e.step, '[') - 1), e.step),
+       e.body ->> '$.data.tool_used', max(0, e.at - s.at)
+FROM events e
+CROSS JOIN tasks t ON t.num = e.task
+CROSS JOIN events s ON s.id = (SELECT i.id FROM events i
+                               WHERE i.task = e.task AND i.seq < e.seq AND i.type = 'attempt.started' AND i.step = e.step
+                               ORDER BY i.seq DESC LIMIT 1)
+WHERE e.id > (SELECT max(id) FROM events) - :limit AND e.type = 'step.completed'
+  AND e.body ->> '$.data.attempt' IS NOT NULL AND e.body ->> '$.data.via' IN ('tool', 'fallback')
+ORDER BY e.id;
+
+-- name: count_tasks_of
+-- For figures of one owner.
+SELECT status, count(*) FROM tasks WHERE owner = :owner AND (:plan IS NULL OR plan_name = :plan) GROUP BY status;
+
 -- name: forget_history
 -- Hours that are too old; standing rows stay.
 DELETE FROM history WHERE bucket > 0 AND bucket < :before;
