@@ -123,6 +123,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "tool_impossible": _row(Category.LOGIC, _NONE, "it cannot be done as things are"),
     "tool_error": _row(Category.INTERNAL, _NONE, "the tool failed"),
     # What the engine itself says of a step.
+    "not_recordable": _row(
+        Category.INTERNAL, _NONE, "it is too long to be written down", "let the step give less at a time, then retry"
+    ),
     "worker_lost": _row(
         Category.TRANSIENT,
         _UNKNOWN,

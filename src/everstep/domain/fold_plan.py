@@ -44,7 +44,7 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
     return state
 
 
-def task_reopened(state: TaskState, body: e.TaskReopened, _step: StepPath | None, _at: Instant) -> None:
+def task_reopened(state: TaskState, body: e.TaskReopened, _step: StepPath | None, at: Instant) -> None:
     """A new generation: outcomes that are superseded are gone, the others stand. Attempts and tries count on."""
     state.status = TaskStatus.QUEUED
     state.generation = body.generation
@@ -54,6 +54,7 @@ def task_reopened(state: TaskState, body: e.TaskReopened, _step: StepPath | None
     state.issues = ()
     state.pause_after = None
     state.ended_first = 0
+    state.budget.renewed(at)
     kept = frozenset(body.kept)
     for path in body.superseded:
         _supersede(state, path, items_stand=path in kept)

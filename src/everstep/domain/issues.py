@@ -1,5 +1,7 @@
 """What of a task did not go as planned: failed and skipped steps, and calls that nobody can vouch for."""
 
+from itertools import accumulate, takewhile
+
 from everstep.domain import events as e
 from everstep.domain.failure import EffectState
 from everstep.domain.plan import Effect
@@ -9,13 +11,31 @@ from everstep.domain.task import StepState, TaskState
 _NOT_AN_ISSUE = frozenset({e.SkipReason.CONDITION, e.SkipReason.GOAL_MET})
 
 
+ISSUES_BYTES_MAX = 40_000
+"""They stand in one line of the journal, with other things."""
+
+
 def issues_of(state: TaskState) -> list[e.Issue]:
-    """All of them, in the order of the steps."""
-    return [
+    """As many as fit a line, in the order of the steps; of the rest how many there are."""
+    found = [
         issue
         for step in state.steps.values()
         if step.status is not StepStatus.COMPLETED and (issue := issue_of(step)) is not None
     ]
+    sizes = accumulate(_size(issue) for issue in found)
+    told = sum(1 for _ in takewhile(ISSUES_BYTES_MAX.__ge__, sizes))
+    if told == len(found):
+        return found
+    rest = found[told:]
+    status = "failed" if any(issue.status == "failed" for issue in rest) else "skipped"
+    return [*found[:told], e.Issue(step=None, status=status, reason=f"and {len(rest)} steps more: look at the steps")]
+
+
+def _size(issue: e.Issue) -> int:
+    """How many bytes of a line an issue takes, roughly."""
+    failure = issue.error
+    words = issue.reason if failure is None else f"{issue.reason}{failure.message}{failure.what_to_do}{failure.details}"
+    return 300 + len(words.encode())
 
 
 def issue_of(step: StepState) -> e.Issue | None:

@@ -129,6 +129,16 @@ class Budget:
         self.max[limit] = most * SHOWN_PER.get(limit, 1)
         self._look()
 
+    def renewed(self, at: Instant) -> None:
+        """A new generation: nothing is used yet, what was raised stands, and a deadline that has passed is over."""
+        self.calls = self.output_bytes = self.ran_ms = 0
+        self.cost = 0.0
+        self.since = None
+        self.near.clear()
+        if self.overdue(at):
+            self.deadline = None
+        self._look()
+
     def postponed(self, length_ms: int) -> None:
         """The task was paused for so long."""
         if self.deadline is not None:

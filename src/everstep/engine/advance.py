@@ -48,6 +48,13 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
     return lap
 
 
+def broken_off(state: TaskState, kit: Kit, why: str) -> Lap:
+    """What is left to say of a task that cannot be written down any further."""
+    lap = Lap(state, kit, kit.clock.now())
+    finish.break_off(lap, why)
+    return lap
+
+
 def _plain(lap: Lap) -> bool:
     """Nobody asked for anything, nothing failed, nothing is timed: only the plan is to be followed."""
     state = lap.state

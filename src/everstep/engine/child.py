@@ -145,3 +145,12 @@ async def pass_on_pause(state: TaskState, kit: Kit) -> None:
             continue
         kit.carry(child.id)
         await pass_on_pause(after, kit)
+
+
+async def heed_parent(state: TaskState, kit: Kit) -> None:
+    """A child that is taken up: its parent may have been paused when nobody was there to pass that on."""
+    if state.parent is None or state.parent.link != "child_of" or state.held_back:
+        return
+    (parent,) = await kit.store.load_tasks((state.parent.task,))
+    if parent is not None and parent.held_back and state.id in parent.children.values():
+        await pass_on_pause(parent, kit)

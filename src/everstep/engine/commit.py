@@ -6,7 +6,7 @@ from typing import Final
 
 from everstep.domain.decide import decide
 from everstep.domain.ended import Ended
-from everstep.domain.errors import LeaseLost, StoreFull, Unavailable
+from everstep.domain.errors import LeaseLost, LimitExceeded, StoreFull, Unavailable
 from everstep.domain.events import (
     Actor,
     Draft,
@@ -23,8 +23,8 @@ from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath
 from everstep.domain.states import HELD
 from everstep.domain.task import Intent, Lease, NewTask, StepCommit, TaskState, row_of
 from everstep.domain.values import JsonValue, Sealed
-from everstep.engine.advance import advance
-from everstep.engine.judge import NEVER_CALLED, judge
+from everstep.engine.advance import advance, broken_off
+from everstep.engine.judge import NEVER_CALLED, judge, shortened
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.ports.store import Committed
@@ -78,6 +78,14 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             ended = [*ended, *(judge(held.state, path, NEVER_CALLED, kit) for path in forgotten)]
             intents = ()
             continue
+        except LimitExceeded as refused:
+            shorter = shortened(ended)
+            if shorter is None:
+                raise
+            kit.sink.trouble("an end is told in fewer words", refused, task=held.lease.task)
+            ended = shorter
+            await reload(held, kit)
+            continue
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
             kit.figures.settled(held.state, drafts, result.intents)
@@ -110,6 +118,18 @@ def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tu
         lap.verdicts = tuple(heard)
     drafts.extend(lap.drafts)
     return lap, drafts
+
+
+async def break_off(held: HeldTask, why: str, kit: Kit) -> None:
+    """Something of this task cannot be written down, here or anywhere: it ends with what can."""
+    while True:
+        await reload(held, kit)
+        lap = broken_off(held.state, kit, why)
+        (result,) = await kit.store.commit_steps((_unit(held, lap.drafts, lap),))
+        if isinstance(result, Committed):
+            kit.feed.publish(result.events)
+            granted(held, result)
+            return
 
 
 async def _wait_for_store(held: HeldTask, kit: Kit) -> None:

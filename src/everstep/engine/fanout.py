@@ -10,7 +10,7 @@ from everstep.domain.plan import OnError
 from everstep.domain.scope import StateScope
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
-from everstep.domain.values import JsonValue
+from everstep.domain.values import JsonValue, NotJson
 from everstep.engine import hinder, propose
 from everstep.engine.lap import Lap
 
@@ -111,10 +111,13 @@ def _end(lap: Lap, wired: Wired, step: StepState, items: list[JsonValue]) -> Non
     absent = {sealed.digest for sealed in ended if sealed is not None and not sealed.present}
     if absent:
         return lap.needs.update(absent)
-    output = lap.kit.codec.seal(
-        [None if sealed is None else sealed.value for sealed in ended],
-        untrusted=any(sealed is not None and sealed.untrusted for sealed in ended),
-    )
+    try:
+        output = lap.kit.codec.seal(
+            [None if sealed is None else sealed.value for sealed in ended],
+            untrusted=any(sealed is not None and sealed.untrusted for sealed in ended),
+        )
+    except NotJson as error:
+        return hinder.give_up(lap, step, hinder.too_large(str(error)))
     body = e.StepCompleted(
         attempt=None,
         output=output,

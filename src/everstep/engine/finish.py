@@ -1,16 +1,21 @@
 """How a task stands still or ends: paused, completed, failed, cancelled; and its `finally` steps."""
 
+from dataclasses import replace
+
 from everstep.domain import events as e
 from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, resolve, test
+from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import StepPath
 from everstep.domain.issues import issues_of
 from everstep.domain.pauses import OF_THE_TASK, UserRequested
 from everstep.domain.plan import OnError
 from everstep.domain.states import StepStatus, TaskStatus
-from everstep.domain.task import TaskState, finally_until, unfinished
+from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject
 from everstep.engine.lap import Lap
 from everstep.engine.ready import begin, go_on
+
+WORDS_MAX = 500
 
 
 def meet_goal(lap: Lap) -> None:
@@ -147,6 +152,38 @@ def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:
     lap.say(body)
 
 
+def break_off(lap: Lap, why: str) -> None:
+    """The task cannot go on as it is: calls in flight were let go, and nobody knows what came of them."""
+    state = lap.state
+    failure = Failure(
+        code="not_recordable",
+        category=Category.INTERNAL,
+        message=f"the task cannot be written down any further: {why[:WORDS_MAX]}",
+        what_to_do="let its steps give less at a time, then retry the task",
+        effect_state=EffectState.UNKNOWN if state.in_flight else EffectState.NONE,
+    )
+    error = e.ErrorRecord(id=lap.kit.entropy.new_id("e"), failure=failure, task_continues=False)
+    for path in state.in_flight:
+        number = state.open[path].number
+        said = replace(error, attempt=number)
+        lap.say(_given_up(number, said), path)
+    _withdraw_pauses(lap, "the task was broken off")
+    skipped, issues = unfinished(state), tuple(issues_of(lap.state))
+    if state.status is TaskStatus.CANCELLING:
+        return lap.say(e.TaskCancelled(reason=state.cancel_reason, skipped=skipped, issues=issues))
+    work_s = state.work_ms / 1000
+    body = e.TaskFailed(
+        error=error, step=None, skipped=skipped, duration_s=_duration_s(lap), work_s=work_s, issues=issues
+    )
+    return lap.say(body)
+
+
+def _given_up(number: int, error: e.ErrorRecord) -> e.AttemptAbandoned:
+    return e.AttemptAbandoned(
+        attempt=number, error=error, effect_state=error.failure.effect_state, called=True, duration_s=0.0
+    )
+
+
 def cancel(lap: Lap) -> None:
     """Asked to cancel: attempts and child tasks are being ended; then `finally`, while its time lasts; then the end."""
     state = lap.state
@@ -163,7 +200,7 @@ def cancel(lap: Lap) -> None:
 
 def _finals_given_up(lap: Lap) -> bool:
     """Their time is up, somebody asked twice, or the task kills its worker."""
-    until = finally_until(lap.state)
+    until = lap.kit.finals_until(lap.state)
     return (until is not None and lap.at >= until) or lap.state.recoveries > lap.kit.limits.max_recoveries
 
 

@@ -40,5 +40,6 @@ async def go_on(kit: Kit, loop: Loop) -> None:
     """Lift it: what was being carried is taken up, what waits is claimed."""
     await kit.passage.traffic.set_halt(None)
     kit.passage.halted = None
+    kit.passage.lifted_at = kit.clock.now()
     loop.look_again()
     kit.feed.notice(Notice(topic="halt", data={"on": False}))

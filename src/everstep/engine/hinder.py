@@ -65,6 +65,17 @@ def invalid(message: str) -> Failure:
     )
 
 
+def too_large(why: str) -> Failure:
+    """Outputs that are too much together; each of them is kept."""
+    return Failure(
+        code="limit_output",
+        category=Category.RESOURCE,
+        message=f"the outputs of all items are too large together: {why}",
+        what_to_do="go over fewer items, or let each give less",
+        effect_state=EffectState.MADE,
+    )
+
+
 def give_up(lap: Lap, step: StepState, failure: Failure) -> None:
     """A step that fails without a call."""
     state = lap.state

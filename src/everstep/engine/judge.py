@@ -1,6 +1,7 @@
 """An outcome on its way to `decide`: with the retry rule of its step, the draws it may need, and who depends on it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from everstep.domain.breaker import BreakerKey, Caller, Verdict
@@ -10,7 +11,7 @@ from everstep.domain.ended import NO_CHANCE, Ended
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.graph import Graph
 from everstep.domain.ids import StepPath, split_path
-from everstep.domain.outcome import Failed, Lost, Outcome, Succeeded
+from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Succeeded
 from everstep.domain.pausing import IMMEDIATE, repeatable
 from everstep.domain.task import OpenAttempt, TaskState
 from everstep.engine.kit import Kit
@@ -130,3 +131,33 @@ def dependants(graph: Graph, path: StepPath) -> tuple[str, ...]:
             lost.add(wired.path)
             found.append(wired.path)
     return tuple(found)
+
+
+WORDS_MAX: Final = 500
+
+
+def shortened(ended: Sequence[Ended]) -> Sequence[Ended] | None:
+    """Ends that are too long for a line of the journal, in fewer words; None if there is nothing to cut."""
+    shorter = [replace(one, outcome=_shorter(one.outcome)) for one in ended]
+    return None if shorter == list(ended) else shorter
+
+
+def _shorter(outcome: Outcome) -> Outcome:
+    """What happened stays; of a question that cannot be asked this is told."""
+    match outcome:
+        case Failed(failure=failure):
+            message, what_to_do = failure.message[:WORDS_MAX], failure.what_to_do[:WORDS_MAX]
+            return replace(
+                outcome, failure=replace(failure, message=message, what_to_do=what_to_do, details={}), less=None
+            )
+        case Asked(question=question, usage=usage):
+            failure = Failure(
+                code="not_recordable",
+                category=Category.INTERNAL,
+                message=f"the tool's question is too long to be asked: {question[:WORDS_MAX]}",
+                what_to_do="let the tool ask with a shorter question and form",
+                effect_state=EffectState.NONE,
+            )
+            return Failed(failure=failure, usage=usage)
+        case _:
+            return outcome

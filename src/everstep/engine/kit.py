@@ -10,7 +10,7 @@ from everstep.domain.events import Actor, Draft, PauseOpened
 from everstep.domain.expiry import patience_with, timed
 from everstep.domain.graph import Graph, wire_plan
 from everstep.domain.ids import Digest, Instant, PauseId, TaskId, WorkerId
-from everstep.domain.task import TaskState
+from everstep.domain.task import FINALLY_MS, TaskState, finally_until
 from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog, Checked
@@ -85,6 +85,15 @@ class Kit:
         """There will be something to do about a pause then."""
         if due is not None and self.alarm is not None:
             self.alarm(due)
+
+    def finals_until(self, state: TaskState) -> Instant | None:
+        """When a task that is being cancelled gives its `finally` steps up; a halt does not use up their time."""
+        until, lifted = finally_until(state), self.passage.lifted_at
+        if until is None or state.hurried:
+            return until
+        if self.passage.halted is not None:
+            return Instant(self.clock.now() + FINALLY_MS)
+        return until if lifted is None else max(until, Instant(lifted + FINALLY_MS))
 
     def chance(self) -> Chance:
         """Draws for one decision."""

@@ -17,7 +17,15 @@ def overdue(lap: Lap) -> bool:
     """The task's deadline has passed: it fails once nothing is in flight."""
     if not lap.state.budget.overdue(lap.at):
         return False
-    finish.fail(lap, _error(lap, "deadline", "the task's deadline has passed", "retry it with a later deadline"))
+    finish.fail(
+        lap,
+        _error(
+            lap,
+            "deadline",
+            "the task's deadline has passed",
+            "retry it, without this deadline",
+        ),
+    )
     return True
 
 

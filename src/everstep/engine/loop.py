@@ -6,13 +6,14 @@ A walk that only waits for a time leaves the loop: its task keeps the lease and 
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from everstep.domain.errors import LeaseLost, StoreError
+from everstep.domain.errors import EverstepError, LeaseLost, StoreError
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.states import CLAIMABLE, HELD
 from everstep.domain.task import Intent, Lease, TaskState
+from everstep.domain.values import NotJson
 from everstep.engine import gate
-from everstep.engine.commit import HeldTask
+from everstep.engine.commit import HeldTask, break_off
 from everstep.engine.kit import Kit
 from everstep.engine.recover import SUSPECT, hand_back, missing_tools
 from everstep.engine.walk import Walk
@@ -287,6 +288,11 @@ class Loop:
             walk.let_go()
             gate.forget(task, self._kit)
             self._kit.sink.trouble("a walk stopped", error, task=task)
+        except (EverstepError, NotJson) as error:
+            walk.let_go()
+            gate.forget(task, self._kit)
+            self._kit.sink.trouble("a task is broken off", error, task=task)
+            await break_off(held, str(error), self._kit)
         else:
             if held.state.status not in HELD:
                 gate.forget(task, self._kit)
@@ -311,6 +317,9 @@ class Loop:
     async def _wake_dormant(self) -> None:
         now = self._kit.clock.now()
         if self._next_due is None or now < self._next_due:
+            return
+        if self._kit.passage.halted is not None:  # when that is over, everything is looked at
+            self._next_due = None
             return
         due = await self._kit.store.due(self._kit.worker, now, self._kit.limits.tasks)
         self._next_due = due.next_at

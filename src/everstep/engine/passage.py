@@ -47,6 +47,8 @@ class Passage:
     """Places that were reserved and not used yet, by attempt; None: there was none left today."""
     halted: Halt | None = None
     """Everything stands still: nothing is claimed, no call begins."""
+    lifted_at: Instant | None = None
+    """When that was over, if it was since the start."""
 
     def allowance(self, tool: ToolSpec) -> Allowance | None:
         """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name."""

@@ -16,8 +16,8 @@ from everstep.domain.ended import Ended
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
-from everstep.domain.task import Intent, due_at, finally_until
-from everstep.engine.child import cancel_children, child_ends, pass_on_pause, prepare
+from everstep.domain.task import Intent, due_at
+from everstep.engine.child import cancel_children, child_ends, heed_parent, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import invoke
 from everstep.engine.judge import CUT_OFF, PAUSE_GRACE_S, cut_short, judge, may_end
@@ -82,6 +82,8 @@ class Walk:
     async def _walk(self) -> None:
         intents = self._first
         if intents is None:
+            if self._held.state.parent is not None:
+                await heed_parent(self._held.state, self._kit)
             ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
             if self._held.state.children:
                 ended = [*ended, *await self._children()]
@@ -154,6 +156,8 @@ class Walk:
         state, kit = self._held.state, self._kit
         if state.status is TaskStatus.CANCELLING:
             await cancel_children(state, kit)
+        else:
+            await pass_on_pause(state, kit)
         for child in state.children.values():
             kit.carry(child)
         return [judge(state, path, outcome, kit) for path, outcome in await child_ends(state, kit)]
@@ -203,7 +207,7 @@ class Walk:
         if state.children and not self._sent_on:
             self._sent_on = self.told = True
             await cancel_children(state, self._kit)
-        until = finally_until(state)
+        until = self._kit.finals_until(state)
         assert until is not None
         in_time = {path for path in self._calls if now < until and may_end(state, path)}
         cut = [path for path in self._calls if path not in in_time]

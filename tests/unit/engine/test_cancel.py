@@ -148,3 +148,19 @@ async def test_what_waits_is_cancelled_at_once(engine: TestEngine, tools: Tools)
     await engine.clock.advance("1s")
     assert (await waits.refresh()).status == "paused"
     assert (await waits.cancel()).status == "cancelled"
+
+
+async def test_a_halt_does_not_use_up_the_minute_of_finally(
+    engine: TestEngine, tools: Tools, stubborn: Stubborn
+) -> None:
+    task = await engine.start(plan_of(HOLD, **final(TIDY)))
+    await tools.holding.wait()
+    await engine.desk.halt(engine.who, "fire drill")
+    await task.cancel()
+    await engine.clock.advance("10m")
+    assert not await cancelled(task)
+    assert tools.calls["tidy"] == 0, "nothing is called while everything stands still"
+    await engine.desk.lift_halt()
+    await engine.clock.advance("1s")
+    assert await cancelled(task)
+    assert tools.calls["tidy"] == 1

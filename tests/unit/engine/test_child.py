@@ -11,6 +11,7 @@ from everstep.domain.ids import StepPath
 from everstep.domain.states import StepStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.engine import control
 from everstep.facade.task import Task
 from everstep.facade.views import Result
 from everstep.ports.store import TaskFilter
@@ -202,3 +203,21 @@ async def test_a_childs_own_pause_is_not_lifted_by_its_parent(engine: TestEngine
     assert [one.status for one in await children(engine)] == ["paused"]
     await (await engine.get(child.id)).resume()
     assert (await finish(engine, task)).status == "completed"
+
+
+async def test_a_crash_between_the_pauses_of_parent_and_child_leaves_neither_running(
+    engine: TestEngine, tools: Tools
+) -> None:
+    """What the parent's pause or resume could not tell its child any more is told when they are taken up again."""
+    task = await engine.start(trusted(runs(inline(HOLD, {"id": "k", "tool": "test.echo", "with": {"label": "k"}}))))
+    await asyncio.wait_for(tools.holding.wait(), 5)
+    await control.pause(task.task_id, engine.who, None, engine.desk._kit)
+    await engine.crash()
+    tools.release.set()
+    await engine.clock.advance("1s")
+    task = await engine.get(task.id)
+    assert (task.status, [one.status for one in await children(engine)]) == ("paused", ["paused"])
+    assert tools.calls["k"] == 0
+    await control.resume(task.task_id, engine.who, None, engine.desk._kit)
+    await engine.crash()
+    assert (await finish(engine, await engine.get(task.id))).status == "completed"

@@ -1,6 +1,6 @@
 """Everything stands still: no claim and no call, over restarts too; then everything goes on as if nothing had been."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,9 @@ import pytest
 from everstep import Engine, Plan
 from everstep.domain.errors import Validation
 from everstep.domain.events import Actor, ActorKind, Who
+from everstep.domain.ids import TaskId
+from everstep.domain.task import TaskState
+from everstep.ports.tool import Transient
 from everstep.testing.engine import TestEngine
 from everstep.torture import checker
 from tests.unit.engine.plans import Tools, chain
@@ -130,3 +133,26 @@ async def test_on_a_file_and_the_judge_agrees(tools: Tools, tmp_path: Path) -> N
         assert (await task.result()).status == "completed"
     assert tools.calls == {"a": 2, "b": 1}
     assert [violation._asdict() for violation in checker.check(store)] == []
+
+
+async def test_what_becomes_due_meanwhile_waits_without_being_looked_at(engine: TestEngine, tools: Tools) -> None:
+    """A retry whose time comes while everything stands still costs nothing until it goes on."""
+    tools.raises["c"] = [Transient("503"), None]
+    task = await engine.start(chain("c"))
+    await engine.clock.advance("100ms")
+    await engine.desk.halt(OPERATOR, None)
+    await engine.clock.advance("1ms")
+    looks = 0
+    load = engine.store.load_tasks
+
+    async def counted(ids: Sequence[TaskId]) -> Sequence[TaskState | None]:
+        nonlocal looks
+        looks += 1
+        return await load(ids)
+
+    engine.store.load_tasks = counted  # type: ignore[method-assign]
+    await engine.clock.advance("1h")
+    assert (looks, tools.calls["c"]) == (0, 1)
+    await engine.desk.lift_halt()
+    await engine.clock.advance("1s")
+    assert (await task.refresh()).status == "completed"

@@ -203,6 +203,22 @@ async def test_a_deadline_ends_the_task_and_stands_still_while_paused(engine: Te
     assert (await still(engine, paused, "2s")).status == "failed"
 
 
+async def test_a_retry_begins_with_nothing_used_and_without_the_passed_deadline(
+    engine: TestEngine, priced: Priced
+) -> None:
+    limited = await engine.start(plan_of(asks(3), limits={"calls": 2, "on_reached": "fail"}))
+    late = await start(
+        engine, plan_of([{"id": "w", "tool": "wait", "with": {"for": "1h"}}]), deadline=Instant(engine.clock.now() + 1)
+    )
+    await engine.clock.advance("1m")
+    assert ((await limited.refresh()).status, (await late.refresh()).status) == ("failed", "failed")
+    for task in (limited, late):
+        await task.retry()
+    await engine.clock.advance("2h")
+    assert ((await limited.refresh()).status, (await late.refresh()).status) == ("completed", "completed")
+    assert len(priced.calls) == 3
+
+
 async def test_limits_can_only_be_lowered(engine: TestEngine) -> None:
     plan = plan_of(asks(1), limits={"calls": 100})
     with pytest.raises(Validation, match="calls 101 is above 100"):
