@@ -2,8 +2,8 @@
 
 import os
 import socket
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
 from typing import Protocol, cast
@@ -12,9 +12,11 @@ from everstep.adapters.clock import SystemClock, ThreadPulse
 from everstep.adapters.entropy import SystemEntropy
 from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
+from everstep.adapters.secrets import KnownSecrets, gather
 from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.adapters.telemetry.logs import LogSink
+from everstep.adapters.telemetry.redacted import RedactedSink
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.function import FunctionAdapter
 from everstep.adapters.tools.shipped import shipped
@@ -50,6 +52,7 @@ from everstep.wire.values import Codec
 
 __all__ = [
     "Door",
+    "KnownSecrets",
     "Outside",
     "Parts",
     "adapters_of",
@@ -83,6 +86,7 @@ class Outside:
     sink: Sink
     fault: Fault
     codec: Codec
+    secrets: KnownSecrets = field(default_factory=lambda: KnownSecrets({}, {}))
     traffic: Traffic | None = None
     """None: the store is that too."""
 
@@ -97,10 +101,13 @@ class Parts:
     door: Door | None = None
 
 
-def build(settings: Settings, tools: Iterable[object], *, carries: str) -> Parts:
+def build(
+    settings: Settings, tools: Iterable[object], *, carries: str, secrets: Mapping[str, str] | None = None
+) -> Parts:
     """An engine on the real world; nothing is opened yet."""
     outside = the_world(settings)
-    return assemble(settings, adapters_of(settings, tools, outside.codec), outside, carries=carries)
+    outside.secrets = secrets_of(settings, secrets or {})
+    return assemble(settings, adapters_of(settings, tools, outside.codec, outside.secrets), outside, carries=carries)
 
 
 def the_world(settings: Settings) -> Outside:
@@ -128,11 +135,18 @@ def the_world(settings: Settings) -> Outside:
     )
 
 
-def adapters_of(settings: Settings, tools: Iterable[object], codec: Codec) -> list[ToolAdapter]:
+def secrets_of(settings: Settings, given: Mapping[str, str]) -> KnownSecrets:
+    """What the operator has registered, and for whom."""
+    return KnownSecrets(gather(given, os.environ, settings.secrets_dir), settings.grants)
+
+
+def adapters_of(
+    settings: Settings, tools: Iterable[object], codec: Codec, secrets: KnownSecrets | None = None
+) -> list[ToolAdapter]:
     """The built-in families, those the settings name, and those handed in."""
     threads = Threads()
     return [
-        *shipped(settings, codec, threads),
+        *shipped(settings, codec, threads, secrets or KnownSecrets({}, {})),
         PlanTools(settings.plans_dirs),
         *_plugged_in(settings.tools, threads),
         *_adapters(tools, threads),
@@ -141,6 +155,8 @@ def adapters_of(settings: Settings, tools: Iterable[object], codec: Codec) -> li
 
 def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outside, *, carries: str) -> Parts:
     """An engine on whatever world is handed in."""
+    redactor = outside.secrets.redactor
+    sink = RedactedSink(outside.sink, redactor) if redactor else outside.sink
     worker_id = WorkerId(outside.entropy.new_id("w"))
     kit = Kit(
         store=outside.store,
@@ -155,7 +171,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         pulse=outside.pulse,
         entropy=outside.entropy,
         fault=outside.fault,
-        sink=outside.sink,
+        sink=sink,
         catalog=_catalog(adapters, outside, settings.consent),
         feed=Feed(),
         worker=worker_id,
@@ -175,13 +191,13 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
     )
     only = () if carries == "own" else None
     runtime = Runtime(kit, worker, carries=carries != "none", only=only)
-    return Parts(runtime=runtime, workspace=str(settings.workspace), sink=outside.sink)
+    return Parts(runtime=runtime, workspace=str(settings.workspace), sink=sink)
 
 
 def _catalog(adapters: Iterable[ToolAdapter], outside: Outside, consent: Consent) -> Catalog:
     """What can be called, and the tool that takes calls back."""
     take_back = TakeBack()
-    take_back.catalog = catalog = Catalog((*adapters, take_back), outside.codec, consent)
+    take_back.catalog = catalog = Catalog((*adapters, take_back), outside.codec, consent, outside.secrets)
     for tool in sorted({*consent.approve, *consent.allow_untrusted, *consent.llm_approvals}):
         if catalog.find(tool) is None:  # another engine on this configuration may have it
             outside.sink.note("the policy names a tool that is not here", tool=tool)

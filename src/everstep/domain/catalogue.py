@@ -105,6 +105,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     ),
     "tool_bug": _row(Category.INTERNAL, _MADE, "bug in tool", "correct the tool at the named line, or skip this step"),
     "bad_argument": _row(Category.CONFIGURATION, _NONE, "an argument is not usable", "correct the arguments"),
+    "secret_missing": _row(
+        Category.CONFIGURATION, _NONE, "there is no such secret", "register the secret, or grant it to this owner"
+    ),
     "bad_path": _row(
         Category.CONFIGURATION, _NONE, "the path is not usable", "give a path inside the workspace, such as notes/a.txt"
     ),

@@ -54,6 +54,8 @@ class StateScope:
             return Found(value=inputs.value)
         if name == "task":
             return Found(value=self._task())
+        if name == "secrets":
+            return Found(value=_SecretNames())
         if name == "error" and self._state.failing is not None:
             return Found(value=error_facts(self._state.failing), untrusted=True)
         return Absent(why="unknown")
@@ -84,6 +86,16 @@ class StateScope:
             "created_at": rfc3339(state.created_at),
             "status": state.status.value,
         }
+
+
+class _SecretNames(dict[str, JsonValue]):
+    """What `secrets.<name>` stands for: the name, wherever it is written down; only a call gets the value."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str)
+
+    def __missing__(self, name: str) -> JsonValue:
+        return f"secret:{name}"
 
 
 def step_facts(step: StepState) -> JsonObject:

@@ -15,6 +15,7 @@ from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine.passage import Allowance
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
+from everstep.ports.secrets import NoSecrets, Secrets
 from everstep.ports.tool import Call, Prior, ToolAdapter, ToolError, ToolSpec, Undoer
 
 CANNOT_GUESS: Final = (
@@ -41,6 +42,8 @@ class Entry:
     required: frozenset[str]
     targeted: bool
     """Whether its calls go to several targets; else the tool itself is the target."""
+    secrets: tuple[str, ...] = ()
+    """JSON Pointers of arguments that hold the name of a secret."""
     asks: Asks = ""
     """Whether it asks before every call, and on whose word."""
     steerable: Mapping[str, ArgumentKind] | None = None
@@ -92,7 +95,16 @@ class Checked:
 class Catalog:
     """What this engine can call."""
 
-    def __init__(self, adapters: Iterable[ToolAdapter], codec: Codec, consent: Consent = NO_RULES) -> None:
+    def __init__(
+        self,
+        adapters: Iterable[ToolAdapter],
+        codec: Codec,
+        consent: Consent = NO_RULES,
+        secrets: Secrets | None = None,
+    ) -> None:
+        self.secrets: Secrets = secrets or NoSecrets()
+        self.redactor = self.secrets.redactor
+        """Takes their values out of whatever tools say."""
         self._entries: dict[str, Entry] = {}
         self._consent = consent
         self._adapters = tuple(adapters)
@@ -116,6 +128,7 @@ class Catalog:
             check_input=codec.validator(spec.input_schema),
             check_output=None if spec.output_schema is None else codec.validator(spec.output_schema),
             required=frozenset(str(name) for name in required),
+            secrets=tuple(at for at, kind in kinds_of(spec.input_schema).items() if kind == "secret" and at),
             targeted="target" in vars(adapter) or type(adapter).target is not SafeAdapter.target,
             asks=self._consent.asks(spec.name, by_itself=spec.approve),
             steerable=self._steerable(spec),

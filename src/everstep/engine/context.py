@@ -8,6 +8,7 @@ from pathlib import Path
 from everstep.domain.detour import source_of
 from everstep.domain.ids import Instant, StepPath, TaskId, split_path
 from everstep.domain.plan import attempt_limits
+from everstep.domain.redact import RedactedStream
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.usage import Meter, Usage
 from everstep.domain.values import JsonValue
@@ -45,6 +46,7 @@ class CallContext:
         "_kit",
         "_meter",
         "_state",
+        "_streamed",
         "answer",
         "limits",
         "owner",
@@ -62,6 +64,7 @@ class CallContext:
         self._state = state
         self._ending: asyncio.Event | None = None
         self._meter: Meter | None = None
+        self._streamed: RedactedStream | None = None
         self.timeout_ms = said or kit.limits.step_timeout_ms
         self.limits = attempt_limits(state.plan, spec)
         self.owner = state.owner
@@ -124,7 +127,16 @@ class CallContext:
     def stream(self, text: str) -> None:
         if not isinstance(text, str):
             raise TypeError(f"ctx.stream takes text, not {type(text).__name__}")
+        if self._kit.catalog.redactor:
+            self._streamed = self._streamed or self._kit.catalog.redactor.stream()
+            text = self._streamed.feed(text)
         self._kit.sink.output(self._intent.task, self._intent.step, self._intent.attempt.number, text)
+
+    def flush(self) -> None:
+        """Show what was held back because it could have become a secret."""
+        if self._streamed is not None:
+            text = self._streamed.close()
+            self._kit.sink.output(self._intent.task, self._intent.step, self._intent.attempt.number, text)
 
     def usage(
         self,

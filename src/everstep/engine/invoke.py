@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.outcome import Asked, Failed, Listens, Outcome, Probe, Spawns, Succeeded, Waits
@@ -13,13 +13,14 @@ from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.catalog import Entry
-from everstep.engine.classify import classify
 from everstep.engine.context import CallContext
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
+from everstep.engine.secrecy import asked_safely, judged, revealed
 from everstep.ports.tool import Call, Deferred, Listening, NeedsInput, Subplan
 
 T = TypeVar("T")
+Returned: TypeAlias = JsonValue | Deferred | Listening | Subplan
 PROBE_TIMEOUT_S = 10.0
 REMEDY_TIMEOUT_S = 30.0
 
@@ -36,11 +37,13 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     began, renewals = kit.clock.monotonic(), kit.breakers.renewals.count
     kit.fault("call.execute.before")
     try:
-        result = await _outcome_of(ctx.timeout_ms / 1000, entry.adapter.execute(call, ctx), kit)
+        result = await _outcome_of(ctx.timeout_ms / 1000, _executed(entry, call, ctx, kit), kit)
     except asyncio.CancelledError:
         ctx.end()
         raise
     kit.fault("call.execute.after")
+    if kit.catalog.redactor:
+        ctx.flush()
     if not isinstance(result, Raised):
         outcome = _result(entry, result, kit, kit.clock.monotonic() - began)
         if ctx.limits is not None:
@@ -50,12 +53,11 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     ctx.end()
     error = result.error
     if isinstance(error, NeedsInput):
-        return Asked(question=str(error), schema=error.schema, by=error.by, usage=ctx.used())
+        return asked_safely(
+            Asked(question=str(error), schema=error.schema, by=error.by, usage=ctx.used()), kit.catalog.redactor
+        )
     timed_out = isinstance(error, TimeIsUp)
-    if timed_out:
-        failure = _timeout(tool, ctx.timeout_ms)
-    else:
-        failure = classify(error, tool=tool, adapter_says=entry.adapter.classify(error))
+    failure = _timeout(tool, ctx.timeout_ms) if timed_out else judged(error, entry, kit.catalog.redactor)
     if failure.retry_after_ms:
         await leave_alone(entry, state, failure.retry_after_ms, kit)
     if failure.category is Category.INTERNAL:
@@ -80,7 +82,7 @@ async def look(call: Call, effect_state: EffectState, kit: Kit) -> Probe | None:
     if isinstance(seen, Raised):  # a look that fails has seen nothing
         kit.sink.trouble("probe failed", seen.error, tool=call.tool)
         return Probe(result="unknown")
-    output = kit.codec.seal(seen.output, untrusted=not entry.spec.trusted_output)
+    output = kit.codec.seal(kit.catalog.redactor.value(seen.output), untrusted=not entry.spec.trusted_output)
     return Probe(result=seen.result, output=output if seen.result == "done" else None)
 
 
@@ -93,6 +95,15 @@ class Raised:
     """What a tool's code raised."""
 
     error: Exception
+
+
+def _executed(entry: Entry, call: Call, ctx: CallContext, kit: Kit) -> Coroutine[object, object, Returned]:
+    """The call itself; where it names secrets, with their values."""
+    return _with_secrets(entry, call, ctx, kit) if entry.secrets else entry.adapter.execute(call, ctx)
+
+
+async def _with_secrets(entry: Entry, call: Call, ctx: CallContext, kit: Kit) -> Returned:
+    return await entry.adapter.execute(revealed(entry, call, ctx.owner, kit.catalog.secrets), ctx)
 
 
 async def _outcome_of(seconds: float, work: Coroutine[object, object, T], kit: Kit) -> T | Raised:
@@ -153,6 +164,8 @@ def _result(entry: Entry, result: JsonValue | Deferred | Listening | Subplan, ki
         return Listens(event=result.event, key=result.key, until=result.until)
     untrusted = not entry.spec.trusted_output
     value = result.output if isinstance(result, Deferred) else result
+    if kit.catalog.redactor:
+        value = kit.catalog.redactor.value(value)
     try:
         sealed = kit.codec.seal_copy(value, untrusted=untrusted)
     except NotJson as exc:

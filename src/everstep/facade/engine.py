@@ -34,6 +34,7 @@ class Engine:
         store: str | Path | None = None,
         *,
         tools: Iterable[object] = (),
+        secrets: Mapping[str, str] | None = None,
         config: Mapping[str, JsonValue] | Settings | None = None,
         owner: str = "local",
         worker: bool = True,
@@ -41,6 +42,7 @@ class Engine:
         settings = config if isinstance(config, Settings) else load_settings(config or {})
         self._settings = settings if store is None else settings.with_store(str(store))
         self._tools = tuple(tools)
+        self._secrets = dict(secrets or {})
         self._carries = "all" if worker else "none"
         self._who = Who(owner=owner, actor=Actor(kind=ActorKind.HUMAN, id=owner, via="python"))
         self._parts: Parts | None = None
@@ -75,7 +77,7 @@ class Engine:
         """Lock the store, migrate, scan for interrupted work, accept. `meanwhile`: before the scan, for other doors."""
         if self._opened is not None:
             raise EngineClosed("the engine is open already", what_to_do="open it once, close it once")
-        parts = build(self._settings, self._tools, carries=self._carries)
+        parts = build(self._settings, self._tools, carries=self._carries, secrets=self._secrets)
         await parts.runtime.open()
         self._parts = parts
         self._opened = Desk(parts.runtime, parts.workspace)

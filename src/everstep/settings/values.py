@@ -137,6 +137,7 @@ class Settings:
     quotas: Mapping[str, int]
     """Calls a day, by provider."""
     network: NetworkSettings
+    secrets_dir: Path | None
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
     said: Mapping[str, Said]
@@ -157,6 +158,11 @@ class Settings:
             key.name: {"value": key.written(self.said[key.name].value), "source": self.source_of(key.name)}
             for key in (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
         }
+
+    @property
+    def grants(self) -> Mapping[str, tuple[str, ...]]:
+        """Secrets that an owner may use."""
+        return {name: value for name, value in _family(self.said, "secrets.grants") if isinstance(value, tuple)}
 
     def tables(self, family: str) -> dict[str, dict[str, Value]]:
         """What was said below `family`, table by table: `http.targets` -> {name: {field: value}}."""
@@ -245,11 +251,8 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
         rates={name: value for name, value in _family(said, "rates") if isinstance(value, str)},
         quotas={name: value for name, value in _family(said, "quotas") if isinstance(value, int)},
-        network=NetworkSettings(
-            public_reads=merged.text("policy.network_reads") == "public",
-            hosts=merged.words("policy.hosts"),
-            networks=merged.words("policy.networks"),
-        ),
+        secrets_dir=merged.path("secrets.dir"),
+        network=_network(merged),
         runtime=runtime,
         said=said,
     )
@@ -258,6 +261,14 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
 def _family(said: Mapping[str, Said], name: str) -> Iterator[tuple[str, Value]]:
     """What was said under `name.`"""
     return ((key.removeprefix(f"{name}."), one.value) for key, one in said.items() if key.startswith(f"{name}."))
+
+
+def _network(merged: "_Merged") -> NetworkSettings:
+    return NetworkSettings(
+        public_reads=merged.text("policy.network_reads") == "public",
+        hosts=merged.words("policy.hosts"),
+        networks=merged.words("policy.networks"),
+    )
 
 
 def _store_path(merged: "_Merged") -> Path:

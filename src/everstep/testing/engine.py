@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
-from everstep.bootstrap import Outside, Parts, adapters_of, assemble
+from everstep.bootstrap import KnownSecrets, Outside, Parts, adapters_of, assemble
 from everstep.domain.commands import Reply
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
@@ -105,6 +105,7 @@ class TestEngine:
         store: MemoryStore | None = None,
         fault: Fault = no_fault,
         config: Mapping[str, JsonValue] | None = None,
+        secrets: Mapping[str, str] | None = None,
         workspace: Path | None = None,
         more_tools: Iterable[object] = (),
         clock: VirtualClock | None = None,
@@ -114,6 +115,7 @@ class TestEngine:
         self._fakes = tools if isinstance(tools, Mapping) else {}
         self._tools = (*more_tools, *(() if isinstance(tools, Mapping) else tools))
         self._fault = fault
+        self._secrets = secrets or {}
         self._who = Who(owner="local", actor=Actor(kind=ActorKind.HUMAN, id="local", via="python"))
         self.clock = clock or VirtualClock()
         self.entropy = SeededEntropy(seed)
@@ -141,8 +143,9 @@ class TestEngine:
             sink=self.sink,
             fault=self._fault,
             codec=Codec(),
+            secrets=KnownSecrets(self._secrets, self._settings.grants),
         )
-        adapters = adapters_of(self._settings, self._tools, outside.codec)
+        adapters = adapters_of(self._settings, self._tools, outside.codec, outside.secrets)
         faked = with_fakes(adapters, self._fakes, clock=self.clock)
         self._parts = assemble(self._settings, faked, outside, carries="all")
         await self._parts.runtime.open()

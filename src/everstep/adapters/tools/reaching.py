@@ -5,18 +5,21 @@ from collections.abc import Iterator
 from everstep.adapters.net.client import Client
 from everstep.adapters.net.guard import Guard, Network, parse_network
 from everstep.adapters.net.url import parse_url
+from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.http import HttpTarget, HttpTools
+from everstep.adapters.tools.webhook import WebhookTarget, WebhookTools
 from everstep.domain.errors import SettingsError
 from everstep.ports.adapter import ToolAdapter
 from everstep.ports.tool import ToolError
 from everstep.settings import Settings
 
 
-def reaching(settings: Settings, threads: Threads) -> Iterator[ToolAdapter]:
+def reaching(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Iterator[ToolAdapter]:
     """All of them; what is wrong in the settings is a SettingsError with its place."""
     client = Client(guard=guard_of(settings))
     yield HttpTools(client, _http_targets(settings), threads)
+    yield WebhookTools(client, _webhook_targets(settings), lambda name: secrets.get(name, settings.owner))
 
 
 def guard_of(settings: Settings) -> Guard:
@@ -50,6 +53,21 @@ def _http_targets(settings: Settings) -> dict[str, HttpTarget]:
         for field in ("url", "probe", "health"):
             _readable(settings, f"http.targets.{name}.{field}", fields.get(field, ""))
         targets[name] = HttpTarget(**fields)
+    return targets
+
+
+def _webhook_targets(settings: Settings) -> dict[str, WebhookTarget]:
+    targets = {}
+    for name, table in settings.tables("webhook.targets").items():
+        url, secrets = str(table.get("url") or ""), table.get("secrets")
+        _readable(settings, f"webhook.targets.{name}.url", url)
+        if not url:
+            raise SettingsError(f"'webhook.targets.{name}' has no 'url'", what_to_do="say which place it is")
+        targets[name] = WebhookTarget(
+            url=url,
+            secrets=secrets if isinstance(secrets, tuple) else (),
+            drops_repeats=bool(table.get("drops_repeats")),
+        )
     return targets
 
 

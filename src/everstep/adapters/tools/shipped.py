@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
 from everstep.adapters.tools.flow import FlowTools
@@ -13,10 +14,10 @@ from everstep.settings import Settings
 from everstep.wire.values import Codec
 
 
-def shipped(settings: Settings, codec: Codec, threads: Threads) -> Iterator[ToolAdapter]:
+def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSecrets) -> Iterator[ToolAdapter]:
     """All of them; what is wrong in the settings is a SettingsError with its place."""
     yield text_tools()
     yield json_tools(codec)
     yield FlowTools(codec)
     yield FileTools(threads)
-    yield from reaching(settings, threads)
+    yield from reaching(settings, threads, secrets)
