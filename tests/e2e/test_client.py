@@ -146,21 +146,21 @@ async def test_cut_again_and_again_and_the_server_killed_it_gets_every_event_onc
         mortal = Mortal(Project(Path(folder)))
         await mortal.start()
         try:
-            proxy = Proxy(mortal.port, every_s=0.3)
+            proxy = Proxy(mortal.port, every_s=0.8)
             async with proxy.standing(), Client(f"http://127.0.0.1:{proxy.port}", token=mortal.token) as client:
                 async with Client(f"http://127.0.0.1:{mortal.port}", token=mortal.token) as direct:
-                    task = await direct.create(plan=naps(40, 0.05))
+                    task = await direct.create(plan=naps(40, 0.08))
                 one = asyncio.create_task(collected(client, task["id"]))
                 all_of_it = asyncio.create_task(until_completed(client))
                 for _ in range(2):
-                    await asyncio.sleep(0.9)
+                    await asyncio.sleep(1.5)
                     mortal.kill()
                     await mortal.start()
-                seqs = await asyncio.wait_for(one, 60)
+                seqs = await asyncio.wait_for(one, 100)
                 assert seqs == list(range(1, len(seqs) + 1))
                 assert len(seqs) >= 82
-                assert await asyncio.wait_for(all_of_it, 60) == seqs
-                assert proxy.cuts >= 3
+                assert await asyncio.wait_for(all_of_it, 100) == seqs
+                assert proxy.cuts >= 2
         finally:
             mortal.kill()
 

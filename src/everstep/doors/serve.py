@@ -59,6 +59,7 @@ class NetworkDoor:
         self._testing = testing
         self._gate: Gate | None = None
         self._api: Api | None = None
+        self.streams: Streams | None = None
         self._watch: asyncio.Task[None] | None = None
 
     async def open(self, desk: Desk) -> None:
@@ -74,8 +75,8 @@ class NetworkDoor:
             version=version("everstep"),
             incarnation=str(holder.get("incarnation") or ""),
         )
-        streams = Streams(self._api, sockets_per_token=settings.events.sockets_per_token)
-        self._gate = make_app(self._api, desk.access, settings, streams=streams, mounts=self._mounts())
+        self.streams = Streams(self._api, sockets_per_token=settings.events.sockets_per_token)
+        self._gate = make_app(self._api, desk.access, settings, streams=self.streams, mounts=self._mounts())
         await self._listener.start(self._gate)
         self._watch = asyncio.create_task(self._gate.watch())
         announce(settings.lock_path, url=self._listener.url)

@@ -5,7 +5,9 @@ same turn of the loop, and gets what comes after: no gap, no duplicate, nothing 
 """
 
 import asyncio
+import random
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ from everstep.wire.event import Unreadable, decode
 
 ENDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled"})
 TICKS_SKIPPED_MAX: Final = 3
-"""Without news a tick is left out, but not more often than so in a row."""
+"""Without news ticks are left out, but not more than so many in a row."""
 OUTPUT_BYTES_MAX: Final = 16 * 1024
 """Of one frame."""
 OUTPUT_KEPT_MAX: Final = 16 * OUTPUT_BYTES_MAX
@@ -122,7 +124,7 @@ class Channel:
         self._state: TaskState | None = None
         self._notes: dict[StepPath, tuple[float, str | None]] = {}
         self._noted = False
-        self._skipped = 0
+        self._tick_at = time.monotonic() - random.random() * TICKS_SKIPPED_MAX / 2  # noqa: S311 -- not all at once
         self._shown = False
         self._spoken: dict[tuple[StepPath, int], Spoken] = {}
         self._following = asyncio.create_task(self._follow())
@@ -212,12 +214,11 @@ class Channel:
         if self._shown:
             self._spoken.setdefault((step, attempt), Spoken()).add(text)
 
-    def tick(self, now: Instant) -> None:
-        """How far it is, if there is something to say."""
-        if not self._noted and self._skipped < TICKS_SKIPPED_MAX:
-            self._skipped += 1
+    def tick(self, beat: float, tick_s: float, now: Instant) -> None:
+        """How far it is: soon if there is news, else now and then."""
+        if beat < self._tick_at + (0 if self._noted else TICKS_SKIPPED_MAX * tick_s):
             return
-        self._noted, self._skipped = False, 0
+        self._noted, self._tick_at = False, beat + tick_s
         frame = self.tick_frame(now)
         for seat in self.seats:
             if seat.ticks:

@@ -121,17 +121,14 @@ class Hub:
     async def _beat(self) -> None:
         events = self._back.settings.events
         tick_s, heartbeat_s = 1 / events.tick_hz, events.heartbeat_ms / 1000
-        tick_at = line_at = sweep_at = 0.0
+        line_at = sweep_at = 0.0
         while True:
             busy = [channel for channel in self._channels.values() if channel.ticking]
             await asyncio.sleep(min(OUTPUT_S if busy else IDLE_S, tick_s, heartbeat_s / 4))
             now = time.monotonic()
             for channel in busy:
                 channel.show_output()
-            if now >= tick_at:
-                tick_at = now + tick_s - OUTPUT_S / 2
-                for channel in busy:
-                    channel.tick(self._now())
+                channel.tick(now, tick_s - OUTPUT_S / 2, self._now())
             if now >= sweep_at:
                 sweep_at = now + min(1.0, heartbeat_s / 4)
                 self._break_silence(now - heartbeat_s)

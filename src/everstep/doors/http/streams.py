@@ -40,16 +40,28 @@ class Streams:
         self._api = api
         self._most = sockets_per_token
         self._open: Counter[str] = Counter()
+        self.ended: Counter[int] = Counter()
+        """How streams have ended, by close code."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Show frames until somebody ends it; raises what is refused before anything is shown."""
         request = request_of(scope)
         assert request.principal is not None
         with self._counted(request.principal.token or request.principal.owner):
-            if scope["type"] == "websocket":
-                await socket(await self._api.watch(request), scope, receive, send)
-            else:
-                await server_sent(await self._api.watch(resumed(request)), receive, send)
+            over_socket = scope["type"] == "websocket"
+            watch = await self._api.watch(request if over_socket else resumed(request))
+            try:
+                if over_socket:
+                    await socket(watch, scope, receive, send)
+                else:
+                    await server_sent(watch, receive, send)
+            finally:
+                self.ended[(watch.end or LEFT).code] += 1
+
+    @property
+    def open(self) -> int:
+        """How many there are now."""
+        return self._open.total()
 
     @contextmanager
     def _counted(self, name: str) -> Iterator[None]:
