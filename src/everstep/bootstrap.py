@@ -214,7 +214,11 @@ def limits_of(settings: Settings) -> Limits:
         max_recoveries=engine.max_recoveries,
         shutdown_grace_s=engine.shutdown_grace_ms / 1000,
         step_timeout_ms=Millis(engine.step_timeout_ms),
-        patience=Patience(length_ms=Millis(engine.pause_timeout_ms), then=engine.on_pause_timeout),
+        patience=Patience(
+            length_ms=Millis(engine.pause_timeout_ms),
+            then=engine.on_pause_timeout,
+            handoff_ms=Millis(_duration(settings, "mcp.handoff_timeout")),
+        ),
         signal_keep_ms=Millis(engine.signal_keep_ms),
         consent=settings.consent,
         policy=settings.consent.version,
@@ -230,6 +234,12 @@ def limits_of(settings: Settings) -> Limits:
             only=None,
         ),
     )
+
+
+def _duration(settings: Settings, key: str) -> int:
+    value = settings.said[key].value
+    assert isinstance(value, int)
+    return value
 
 
 def fault_points() -> Fault:

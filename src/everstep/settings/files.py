@@ -7,7 +7,7 @@ from typing import Final
 
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.settings.keys import BY_NAME, refused
+from everstep.settings.keys import BY_NAME, declares, refused
 
 FILE: Final = "everstep.toml"
 PROJECT: Final = "pyproject.toml"
@@ -59,7 +59,9 @@ def project_folder(here: Path, files: Sequence[ConfigFile]) -> Path:
 def flatten(table: Mapping[str, JsonValue], above: str = "") -> Iterator[tuple[str, JsonValue]]:
     """Nested tables as dotted keys."""
     for name, value in table.items():
-        if isinstance(value, Mapping) and above + name not in BY_NAME:
+        if value == {} and declares(above + name):
+            yield above + name, value
+        elif isinstance(value, Mapping) and above + name not in BY_NAME:
             yield from flatten(value, f"{above}{name}.")
         else:
             yield above + name, value

@@ -15,6 +15,7 @@ from everstep.settings.kinds import (
     COUNT,
     DAY,
     DURATION,
+    EMPTY,
     FLAG,
     HOUR,
     KIB,
@@ -34,6 +35,7 @@ from everstep.settings.kinds import (
     one_of,
 )
 from everstep.settings.kinds import key_of as _key
+from everstep.settings.mcp_keys import MCP_FAMILIES, MCP_KEYS
 from everstep.settings.tool_keys import TOOL_FAMILIES, TOOL_KEYS
 
 # --- the table ---
@@ -149,6 +151,7 @@ KEYS: Final = (
     _key("breaker.max_cool_down", DURATION, "300s", "how long it stays open, at most", within=(1, DAY)),
     _key("breaker.close_after", COUNT, 2, "successful probes in a row that close it", within=(1, 1_000)),
     *TOOL_KEYS,
+    *MCP_KEYS,
 )
 _POOLS: Final = (1, 10_000)
 FAMILIES: Final = {
@@ -169,6 +172,7 @@ FAMILIES: Final = {
         "whether data from outside may decide a path, URL or address of this tool's calls without being asked about",
     ),
     **TOOL_FAMILIES,
+    **MCP_FAMILIES,
 }
 """Keys with a name of the operator's own in them."""
 BY_NAME: Final[Mapping[str, Key]] = {key.name: key for key in KEYS}
@@ -195,6 +199,12 @@ def _of_family(name: str) -> Key | None:
     if family == "pools" and name.endswith(".scope"):
         return replace(FAMILIES[family], name=name, kind=SCOPE)
     return replace(FAMILIES[family], name=name)
+
+
+def declares(name: str) -> bool:
+    """Whether an empty table of this name says something."""
+    key = _of_family(name)
+    return key is not None and key.kind is EMPTY
 
 
 def _belongs(name: str, family: str) -> bool:

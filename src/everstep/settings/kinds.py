@@ -132,6 +132,8 @@ def _share_in(text: str) -> JsonValue:
 TEXT: Final = Kind(noun="text", read=_text)
 SOME_TEXT: Final = Kind(noun="text that is not empty", read=_some_text)
 OWNER: Final = Kind(noun="1 to 128 letters, digits, '.', '_', '@', '-'", read=_owner)
+EMPTY: Final = Kind(noun="a table", read=lambda value: () if value == {} else None)
+"""A table that says nothing but its name."""
 FLAG: Final = Kind(noun="true or false", read=_flag, from_text=_flag_in, show=bool)
 WORDS: Final = Kind(noun="a list of texts", read=_words, from_text=_words_in)
 COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)

@@ -67,11 +67,12 @@ def plan_source(back: Backing, asked: Asked) -> Source:
             read = read_plan(fields.some_text("plan_text"), file=fields.text("file"))
             return Source(read=read, trusted=vouched)
         case _:
-            file = _find(fields.some_text("plan_name"), back.settings.plans_dirs)
+            file = find_plan(fields.some_text("plan_name"), back.settings.plans_dirs)
             return Source(read=read_plan(file.read_bytes(), file=str(file)), trusted=True)
 
 
-def _find(name: str, folders: Iterable[Path]) -> Path:
+def find_plan(name: str, folders: Iterable[Path]) -> Path:
+    """The file of a plan by its name; raises NotFound."""
     if not _NAME.fullmatch(name):
         raise Validation(f"'{name}' is no name of a plan")
     known: set[str] = set()

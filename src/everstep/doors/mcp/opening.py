@@ -1,0 +1,115 @@
+"""The door on the settings of a project: which plans it publishes, and whom it speaks to."""
+
+import asyncio
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from everstep.domain.errors import PlanError, StoreLocked
+from everstep.doors.api import Api
+from everstep.doors.api.sources import find_plan
+from everstep.doors.local import find_engine
+from everstep.doors.local.place import read_lock
+from everstep.doors.mcp.channel import Channel, LocalChannel, OwnChannel
+from everstep.doors.mcp.desk import DoorLimits
+from everstep.doors.mcp.published import Published
+from everstep.facade.engine import Engine
+from everstep.settings import Settings
+from everstep.wire.plan import read_plan
+
+KNOCKS: Final = 20
+PATIENCE_S: Final = 0.05
+
+
+def published_in(settings: Settings) -> list[Published]:
+    """The plans that the operator's configuration publishes; raises if one cannot be read."""
+    found = []
+    for name, said in settings.tables("mcp.workflows").items():
+        file = find_plan(name, settings.plans_dirs)
+        read = read_plan(file.read_bytes(), file=str(file))
+        if read.plan is None:
+            raise PlanError(f"the published plan '{name}' has problems", read.problems)
+        found.append(
+            Published(
+                plan=read.plan,
+                task_support=bool(said.get("task_support")),
+                continue_by=str(said.get("continue_by") or "client"),
+                tool=bool(said.get("tool")),
+            )
+        )
+    return found
+
+
+def limits_in(settings: Settings) -> DoorLimits:
+    """The settings of `[mcp]`."""
+
+    def number(key: str) -> int:
+        value = settings.said[f"mcp.{key}"].value
+        assert isinstance(value, int)
+        return value
+
+    return DoorLimits(
+        ttl_ms=number("ttl"),
+        max_ttl_ms=number("max_ttl"),
+        prompt_wait_s=number("prompt_wait") / 1000,
+        task_after_s=number("task_after") / 1000,
+        wait_s=number("wait") / 1000,
+        page=number("page"),
+        variables_bytes=number("variables"),
+        input_responses=number("input_responses"),
+        on_task_unavailable=str(settings.said["mcp.on_task_unavailable"].value),
+        trust_elicitation=str(settings.said["mcp.trust_elicitation"].value),
+    )
+
+
+def exposed_in(settings: Settings) -> tuple[str, ...]:
+    """Tools that clients may call, beside those of published plans."""
+    value = settings.said["mcp.expose"].value
+    return value if isinstance(value, tuple) else ()
+
+
+def now_ms() -> int:
+    """The time that clients are told."""
+    return time.time_ns() // 1_000_000
+
+
+class Finder:
+    """Whoever holds the store, or this process, which then carries everything."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._own: Engine | None = None
+
+    async def find(self) -> Channel:
+        """Somebody who answers; raises StoreLocked if the holder says nothing."""
+        refused: StoreLocked | None = None
+        for _ in range(KNOCKS):
+            if self._settings.lock_path.exists():
+                client = await find_engine(self._settings)
+                if client is not None:
+                    await client.close()
+                    holder = read_lock(self._settings.lock_path)
+                    return LocalChannel(Path(str(holder.get("socket") or self._settings.socket_path)))
+            engine = Engine(config=self._settings)
+            try:
+                await engine.open()
+            except StoreLocked as error:
+                refused = error
+                await asyncio.sleep(PATIENCE_S)
+                continue
+            self._own = engine
+            return own_channel(engine, self._settings)
+        assert refused is not None
+        raise refused
+
+    async def close(self) -> None:
+        """An own engine stops in order."""
+        own, self._own = self._own, None
+        if own is not None:
+            await own.close()
+
+
+def own_channel(engine: Engine, settings: Settings) -> OwnChannel:
+    """`/v1` of an engine in this process."""
+    return OwnChannel(Api(engine.desk, settings=settings, version=version("everstep")))
