@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from typing import Protocol, cast
@@ -45,6 +46,7 @@ from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store, Worker
+from everstep.ports.telemetry import Telemetry
 from everstep.ports.tool import ToolAdapter
 from everstep.ports.traffic import Traffic
 from everstep.settings import Settings
@@ -66,6 +68,7 @@ __all__ = [
 ]
 
 FAILPOINTS = "EVERSTEP_FAILPOINTS"
+OTEL_ENDPOINTS = tuple(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT" for kind in ("", "TRACES_", "METRICS_"))
 
 
 class Door(Protocol):
@@ -107,7 +110,26 @@ def build(
     """An engine on the real world; nothing is opened yet."""
     outside = the_world(settings)
     outside.secrets = secrets_of(settings, secrets or {})
-    return assemble(settings, adapters_of(settings, tools, outside.codec, outside.secrets), outside, carries=carries)
+    adapters = adapters_of(settings, tools, outside.codec, outside.secrets)
+    parts = assemble(settings, adapters, outside, carries=carries)
+    if carries != "none":
+        parts.runtime.telemetry = partial(_telemetry, os.environ, parts.runtime.kit)
+    return parts
+
+
+def _telemetry(environment: Mapping[str, str], kit: Kit) -> Telemetry | None:
+    """Where the environment says that figures and traces go, if it does; raises SettingsError without the extra."""
+    wanted = any(name in environment for name in OTEL_ENDPOINTS)
+    if not wanted or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return None
+    try:
+        otel = import_module("everstep.adapters.telemetry.otel")
+    except ImportError as error:
+        raise SettingsError(
+            f"OTEL_EXPORTER_OTLP_ENDPOINT asks for OpenTelemetry, which is not installed: {error}",
+            what_to_do="pip install 'everstep[otel]', or set OTEL_SDK_DISABLED=true",
+        ) from error
+    return cast("Telemetry", otel.from_environment(environment, kit.figures.families, version("everstep")))
 
 
 def the_world(settings: Settings) -> Outside:
