@@ -40,9 +40,9 @@ class Figures:
         self.recoveries: Counter[Labels] = Counter()
         self.regressions: Counter[Labels] = Counter()
         self.delivery_s = Histogram()
-        """From the commit of an event to its being handed to whoever watches."""
+        """From when something happened, over its commit, to the queues of whoever watches the task."""
         self.watchers: Counter[Labels] = Counter()
-        """Open streams, by their form."""
+        """Open streams, by what they watch."""
         self.dropped: Counter[Labels] = Counter()
         """Watchers that were let go, by why."""
 
@@ -87,8 +87,13 @@ class Figures:
             counter("pauses", "Questions and pauses that were opened.", ("type",), self.pauses),
             counter("recoveries", "Interrupted tasks that were found.", ("reason",), self.recoveries),
             counter("regressions", "Steps that became slower.", ("tool",), self.regressions),
-            histogram("delivery_seconds", "From commit to the watchers' queues.", (), {(): self.delivery_s}),
-            gauge("sockets", "Open streams, by their form.", ("form",), self.watchers),
+            histogram(
+                "delivery_seconds",
+                "From an event, over its commit, to the watchers' queues.",
+                (),
+                {(): self.delivery_s},
+            ),
+            gauge("sockets", "Open streams, of one task or of all.", ("of",), self.watchers),
             counter("drops", "Watchers that were let go.", ("reason",), self.dropped),
         ]
 

@@ -25,6 +25,16 @@ class Monitoring(Insight):
         """How many tasks are being carried."""
         return self._runtime.loop.busy
 
+    @property
+    def watchers(self) -> int:
+        """How many streams are open."""
+        return sum(self.figures.watchers.values())
+
+    @property
+    def dropped(self) -> int:
+        """How many watchers were let go because they did not read."""
+        return sum(self.figures.dropped.values())
+
     async def states(self, tasks: Sequence[TaskId]) -> list[TaskState]:
         """These tasks, those of them that are there."""
         return [state for state in await self._kit.store.load_tasks(tasks) if state is not None]

@@ -59,16 +59,24 @@ async def _health(back: Backing, asked: Asked) -> JsonObject:
         "recovery": {"recovered": gate.recovered},
         "containment": None,
         "halt": halt_json(back.desk.halted),
-        "queue": None,
-        "load": None,
+        "queue": queue_json(store),
+        "load": {"tasks": back.desk.monitoring.busy, "max": back.settings.engine.tasks},
         "limits": {
             "tasks": back.settings.engine.tasks,
             "live_tasks": live_tasks_max(back.settings.owner, back.settings.limits.live_tasks),
         },
         "pools": pools_json(back.desk.pool_figures),
-        "rates": None,
-        "streams": None,
+        "rates": {**back.settings.rates},
+        "streams": {"open": back.desk.monitoring.watchers, "dropped": back.desk.monitoring.dropped},
     }
+
+
+def queue_json(store: JsonObject | None) -> JsonObject | None:
+    """How many tasks wait to be carried."""
+    tasks = None if store is None else store["tasks"]
+    if not isinstance(tasks, dict):
+        return None
+    return {name: tasks.get(name, 0) for name in ("queued", "stalled")}
 
 
 def pools_json(figures: Mapping[str, tuple[int, int, int]]) -> JsonObject:

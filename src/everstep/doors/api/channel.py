@@ -158,6 +158,7 @@ class Channel:
             seat.event(event, frame, event.seq)
         try:
             fold(self._state, self._state.owner, decode(event.encoded))
+            self._desk.monitoring.figures.delivery_s.observe((self._desk.now - self._state.updated_at) / 1000)
         except Unreadable:  # a plan that is kept elsewhere
             self._state = await self._desk.get(self.task, self._who)
         if self._spoken:

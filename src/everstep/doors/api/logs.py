@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,8 @@ from everstep.doors.api.request import Response, limit_in, number_in, reply
 
 LINES: Final = 200
 LINES_MAX: Final = 1000
+WAIT_MAX_S: Final = 25
+LOOK_S: Final = 0.25
 OLDER_MAX: Final = 9
 LEVELS: Final = ("debug", "info", "warning", "error")
 SHOWN: Final = ("at", "step", "attempt", "level", "message", "fields")
@@ -25,10 +28,31 @@ async def read(back: Backing, asked: Asked) -> Response:
     after = number_in(asked.query, "after", 0, most=2**53)
     limit = limit_in(asked.query, LINES, most=LINES_MAX)
     wanted = _filter(asked)
-    lines = await asyncio.to_thread(lambda: [*lines_of(back.settings.log_path, state.id)])
-    found: list[JsonObject] = [line for line in lines if line["n"] > after and wanted(line)]
-    shown = found[:limit]
+    wait_s = number_in(asked.query, "wait", 0, most=WAIT_MAX_S)
+    log, until = back.settings.log_path, time.monotonic() + wait_s
+    while True:
+        seen = _size(log)
+        lines = await asyncio.to_thread(lambda: [*lines_of(log, state.id)])
+        shown: list[JsonObject] = [line for line in lines if line["n"] > after and wanted(line)][:limit]
+        if shown or not await _grown(log, seen, until):
+            break
     return reply({"items": [*shown], "next_after": shown[-1]["n"] if shown else after})
+
+
+async def _grown(log: Path, seen: int, until: float) -> bool:
+    """Whether somebody wrote into the log before the time was up."""
+    while time.monotonic() < until:
+        await asyncio.sleep(LOOK_S)
+        if _size(log) != seen:
+            return True
+    return False
+
+
+def _size(log: Path) -> int:
+    try:
+        return log.stat().st_size
+    except OSError:
+        return 0
 
 
 def lines_of(log: Path, task: TaskId) -> Iterator[dict[str, Any]]:

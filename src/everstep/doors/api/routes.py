@@ -62,7 +62,7 @@ ROUTES: Final = (
     _get(f"{_TASK}/steps/{{step}}/attempts/{{number}}", "steps.attempt"),
     _get(f"{_TASK}/plan", "steps.plan", "revision"),
     _get(f"{_TASK}/artifacts/{{digest}}", "steps.artifact"),
-    _get(f"{_TASK}/logs", "logs.read", "step attempt level after limit"),
+    _get(f"{_TASK}/logs", "logs.read", "step attempt level after limit wait"),
     _post(f"{_TASK}/pause", "w", "tasks.pause", "mode note"),
     _post(f"{_TASK}/resume", "w", "tasks.resume", "note"),
     _post(f"{_TASK}/cancel", "w", "tasks.cancel", "note"),

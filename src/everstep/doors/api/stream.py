@@ -8,7 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import Final, TypeAlias, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from everstep.domain.errors import Validation
 from everstep.domain.ids import Instant, Seq
@@ -19,7 +19,7 @@ from everstep.doors.api.context import Asked, Backing, find_task, journal
 from everstep.doors.api.frames import Frame, Place
 from everstep.doors.api.hub import Hub
 from everstep.doors.api.line import Line, cursor_of, place_in, trouble_with
-from everstep.doors.api.outlet import ENDED, End, Outlet
+from everstep.doors.api.outlet import ENDED, SLOW, End, Outlet
 from everstep.doors.api.request import flag_in, number_in, wanted_types
 from everstep.ports.store import Journaled, Placed
 from everstep.wire.task import task_json
@@ -31,6 +31,9 @@ WITH_BYE: Final = frozenset({1013, 4401, 4404})
 
 class Watch(ABC):
     """One watcher: take its `frames`; when there are no more, `end` says why."""
+
+    of: ClassVar = ("task",)
+    """What it watches, for the figures."""
 
     def __init__(self, back: Backing, hub: Hub, seat: Seat, place: Place) -> None:
         self._back = back
@@ -55,11 +58,18 @@ class Watch(ABC):
 
     async def frames(self) -> AsyncGenerator[Frame, None]:
         """All frames. When one is asked for, those before it have been delivered."""
-        async with aclosing(self._told()) as told:
-            async for frame in told:
-                yield frame
-                if frame.place is not None:
-                    self.place = frame.place
+        figures = self._back.desk.monitoring.figures
+        figures.watchers[self.of] += 1
+        try:
+            async with aclosing(self._told()) as told:
+                async for frame in told:
+                    yield frame
+                    if frame.place is not None:
+                        self.place = frame.place
+        finally:
+            figures.watchers[self.of] -= 1
+            if self.end is SLOW:
+                figures.dropped[(SLOW.reason,)] += 1
         if self.end is not None and self.end.code in WITH_BYE:
             yield frames.bye(self.end.reason, self.place)
 
@@ -131,6 +141,8 @@ class TaskWatch(Watch):
 
 class LineWatch(Watch):
     """Of all tasks of an owner."""
+
+    of: ClassVar = ("all",)
 
     def __init__(self, back: Backing, hub: Hub, asked: Asked, last: Placed | None) -> None:
         after = asked.query.get("after")

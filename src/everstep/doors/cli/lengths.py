@@ -1,10 +1,13 @@
 """`500ms`, `30s`, `1h30m` as a type of option; seconds inside."""
 
+import time
 from typing import Any
 
 import click
 
+from everstep.domain.ids import Instant
 from everstep.domain.quantities import parse_duration
+from everstep.wire.times import from_text, to_text
 
 
 class Length(click.ParamType[float]):
@@ -21,3 +24,16 @@ class Length(click.ParamType[float]):
 
 
 LENGTH = Length()
+
+
+def begin_of(said: str | int | None) -> str:
+    """From when on, as lines spell it: a time, or so long ago."""
+    if said is None:
+        return ""
+    ago_ms = parse_duration(str(said))
+    if ago_ms is not None:
+        return to_text(Instant(round(time.time() * 1000) - ago_ms))
+    try:
+        return to_text(from_text(str(said)))
+    except ValueError:
+        raise click.UsageError(f"--since takes a time, or a duration such as 2h, not '{said}'") from None

@@ -4,18 +4,23 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from everstep.domain.errors import Unavailable
 from everstep.domain.failure import Category
-from everstep.doors.cli.connect import Need, perform
+from everstep.doors.cli.connect import Need, Opening, perform_steps
 from everstep.doors.cli.endings import log_lines
 from everstep.doors.cli.find import find_task
+from everstep.doors.cli.lengths import begin_of
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
+from everstep.doors.cli.view import TERMINAL
 from everstep.doors.cli.words import clock, safe, short, stamp
 
 Json: TypeAlias = dict[str, Any]
 
 ERRORS_SHOWN: Final = 200
+WAIT_S: Final = 1
+"""How long the engine may take to say that nothing came."""
 
 
 _CATEGORIES: Final = [category.value for category in Category]
@@ -27,43 +32,84 @@ _CATEGORIES: Final = [category.value for category in Category]
 )
 @click.argument("task", required=False)
 @click.argument("step", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Then what comes, until the task ends; Ctrl-C leaves.")
 @click.option("--attempt", type=click.IntRange(1), metavar="N", help="Only this attempt.")
 @click.option("--level", type=click.Choice(["debug", "info", "warning", "error"]), help="Nothing below this.")
 @click.option("--errors", is_flag=True, help="Errors of all tasks, newest first; of TASK, if one is named.")
 @click.option("--category", type=click.Choice(_CATEGORIES), help="With --errors: only this category.")
 @click.option("--tool", metavar="T", help="With --errors: only of this tool.")
 @click.option("--code", metavar="C", help="With --errors: only this code.")
-@click.option("--since", metavar="T", help="With --errors: not before this time, or duration ago.")
-def logs(task: str | None, step: str | None, *, errors: bool, **only: str | int | None) -> int:
+@click.option("--since", metavar="T", help="Not before this time, or duration ago.")
+def logs(task: str | None, step: str | None, *, errors: bool, follow: bool, **only: str | int | None) -> int:
     """Show what the tools of a TASK logged, or of one STEP; or every error."""
     wanted = {name: value for name, value in only.items() if value is not None}
-    other = ("attempt", "level") if errors else ("category", "tool", "code", "since")
+    other = ("attempt", "level") if errors else ("category", "tool", "code")
     if wrong := [name for name in other if name in wanted]:
         raise click.UsageError(f"--{wrong[0]} goes {'without' if errors else 'with'} --errors")
+    if errors and follow:
+        raise click.UsageError("--follow goes without --errors: follow a task, or watch all of them")
     if task is None and not errors:
         raise click.UsageError("the logs of which task? or --errors for the errors of all")
 
-    async def act(connection: Connection, session: Session) -> int:
+    async def act(opening: Opening) -> int:
+        connection, session = await opening.connect(Need.LOOK), opening.session
         found = None if task is None else (await find_task(connection, task))["id"]
         if errors:
             return await _errors(connection, session, {**wanted, "task": found})
         assert found is not None
-        shown, after = 0, None
-        while True:
-            page = await ask(
-                connection, "GET", path_of("tasks", found, "logs", step=step, after=after, limit=500, **wanted)
-            )
-            for item in page["items"]:
-                shown += 1
-                _show(session, item)
-            if not page["items"] or page.get("next_after") in (None, after):
-                break
-            after = page["next_after"]
-        if not shown and not session.json:
-            session.say("nothing was logged")
+        lines = Lines(session, path_of("tasks", found, "logs", step=step, limit=500, **wanted), since)
+        return await (_follow(opening, connection, lines, found) if follow else lines.show(connection))
+
+    since = "" if errors else begin_of(wanted.pop("since", None))
+    return perform_steps(act)
+
+
+class Lines:
+    """The lines of a task, as far as they were shown."""
+
+    def __init__(self, session: Session, path: str, since: str) -> None:
+        self.session = session
+        self._path = path
+        self._since = since
+        self._after = 0
+        self._shown = 0
+
+    async def next(self, connection: Connection, wait_s: int = 0) -> bool:
+        """Show some more; False if there were none."""
+        page = await ask(connection, "GET", f"{self._path}&after={self._after}&wait={wait_s}")
+        for item in page["items"]:
+            if item["at"] >= self._since:
+                self._shown += 1
+                _show(self.session, item)
+        self._after = page["next_after"]
+        return bool(page["items"])
+
+    async def show(self, connection: Connection) -> int:
+        """All that are there."""
+        while await self.next(connection):
+            pass
+        if not self._shown and not self.session.json:
+            self.session.say("nothing was logged")
         return 0
 
-    return perform(Need.LOOK, act)
+
+async def _follow(opening: Opening, connection: Connection, lines: Lines, task: str) -> int:
+    """What is there, then what comes, until the task has ended or nobody carries it."""
+    seen: Json = {}
+    while True:
+        try:
+            seen = await ask(connection, "GET", path_of("tasks", task))
+            if seen["status"] in TERMINAL or connection.own:
+                break
+            await lines.next(connection, WAIT_S)
+        except Unavailable:  # whoever carried it has left
+            connection = await opening.connect(Need.LOOK)
+    await lines.show(connection)
+    if opening.session.json:
+        opening.session.result_json({"type": "result", "ok": True, "exit_code": 0, "task": seen})
+    elif seen["status"] not in TERMINAL:
+        opening.session.say(f"nobody carries it now; go on: everstep resume {short(task)}")
+    return 0
 
 
 async def _errors(connection: Connection, session: Session, wanted: Json) -> int:

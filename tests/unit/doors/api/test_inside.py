@@ -298,6 +298,9 @@ async def test_health_tells_how_the_engine_is(window: Window, monkeypatch: pytes
     health = await window.good("GET", "/v1/health")
     assert (health["status"], health["ready"], health["reason"]) == ("ok", True, None)
     assert (health["version"], health["incarnation"]) == ("9.9", "w_1")
+    assert (health["queue"], health["load"]["tasks"]) == ({"queued": 0, "stalled": 0}, 0)
+    assert health["load"]["max"] == health["limits"]["tasks"]
+    assert health["streams"] == {"open": 0, "dropped": 0}
     assert (await window.ask("GET", "/v1/ready")).status == 200
 
     async def away() -> None:

@@ -1,7 +1,9 @@
 """`/v1/metrics`: every figure of the catalogue, right, in a text that Prometheus reads, and nobody's name in it."""
 
+import json
 import re
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TypeAlias
 
 import pytest
@@ -164,6 +166,20 @@ async def test_no_label_tells_of_an_owner_a_task_or_a_step(window: Window) -> No
     for word in (ANA.owner, ANA.actor.id, task["id"], "Secret", "blue", "s0"):
         assert f'"{word}"' not in text
     assert parsed(text) == await scrape(window)
+
+
+async def test_watchers_are_counted_and_how_late_they_hear(window: Window) -> None:
+    task = await window.start(slow(20.0))
+    stream = window.api.stream(window.request("GET", f"/v1/tasks/{task['id']}/events"))
+    async with aclosing(stream) as frames:
+        while json.loads(await anext(frames))["type"] != "live":
+            pass
+        assert (await scrape(window))['everstep_sockets{of="task"}'] == 1
+        await window.engine.clock.advance("1m")
+        while json.loads(await anext(frames)).get("event", {}).get("type") != "task.completed":
+            pass
+        assert (await scrape(window))["everstep_delivery_seconds_count"] >= 1
+    assert (await scrape(window))['everstep_sockets{of="task"}'] == 0
 
 
 def test_only_an_administrator_may_look() -> None:
