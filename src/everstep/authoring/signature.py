@@ -18,8 +18,9 @@ CONTEXT: Final = "ctx"
 
 @record
 class Signature:
-    """Both schemas of a function, and how values cross."""
+    """What a function says it does, both its schemas, and how values cross."""
 
+    description: str
     input_schema: JsonObject
     output_schema: JsonObject | None
     takes_ctx: bool
@@ -45,6 +46,7 @@ def signature_of(function: Callable[..., object], tool: str) -> Signature:
     required = [name for name in shapes if parameters[name].default is inspect.Parameter.empty]
     returned = shape_of(hints["return"], Place(text=f"tool '{tool}', result")) if "return" in hints else None
     return Signature(
+        description=inspect.cleandoc(function.__doc__ or ""),
         input_schema=object_schema(properties, required),
         output_schema=None if returned is None else returned.schema,
         takes_ctx=CONTEXT in parameters,

@@ -96,7 +96,7 @@ class ToolDecorator:
     def __call__(
         self, subject: Callable[P, R] | str | None = None, /, **options: Unpack[ToolOptions]
     ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
-        self._check(options)
+        check_options(options, effect_is_said=self._effect is not None)
         if self._effect is not None:
             options["effect"] = self._effect
         if callable(subject):
@@ -113,11 +113,13 @@ class ToolDecorator:
         """Calling it again with the same key changes nothing more."""
         return ToolDecorator(Effect.IDEMPOTENT)
 
-    def _check(self, options: ToolOptions) -> None:
-        known = [name for name in ToolOptions.__annotations__ if name != "effect" or self._effect is None]
-        for name in options:
-            if name not in known:
-                raise TypeError(did_you_mean(f"@tool has no option '{name}' here", suggest(name, known)))
+
+def check_options(options: ToolOptions, *, effect_is_said: bool = False) -> None:
+    """TypeError for an option that nobody knows."""
+    known = [name for name in ToolOptions.__annotations__ if name != "effect" or not effect_is_said]
+    for name in options:
+        if name not in known:
+            raise TypeError(did_you_mean(f"@tool has no option '{name}' here", suggest(name, known)))
 
 
 tool: Final = ToolDecorator()
@@ -128,9 +130,13 @@ def make(function: Callable[P, R], name: str | None, options: ToolOptions) -> Fu
     if not inspect.isfunction(inspect.unwrap(function)) or inspect.isasyncgenfunction(function):
         raise TypeError(f"@tool is for functions, not for {function!r}")
     name = name or default_name(function)
+    return serve(function, name, signature_of(function, name), options)
+
+
+def serve(function: Callable[P, R], name: str, signature: Signature, options: ToolOptions) -> FunctionTool[P, R]:
+    """A function under this name, called as its signature says."""
     if not NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
         raise TypeError(f"'{name}' is not a tool name; name it as in @tool('family.verb')")
-    signature = signature_of(function, name)
     served = Function(
         spec=_spec(function, name, signature, options),
         call=function,
@@ -162,7 +168,7 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         name=name,
         version=options.get("version") or _version(signature),
         title=options.get("title") or name,
-        description=inspect.cleandoc(function.__doc__ or ""),
+        description=signature.description,
         input_schema=signature.input_schema,
         output_schema=signature.output_schema,
         effect=_effect(name, options),

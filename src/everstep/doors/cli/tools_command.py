@@ -12,6 +12,7 @@ from everstep.doors.cli.session import Session, width
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import cut, safe
+from everstep.wire.functions import function_schema
 
 Json: TypeAlias = dict[str, Any]
 
@@ -20,7 +21,8 @@ Json: TypeAlias = dict[str, Any]
 @click.argument("name", required=False)
 @click.argument("checked", required=False, metavar="[NAME]")
 @click.option("--all", "every", is_flag=True, help="With `check`: every family of tools.")
-def tools(name: str | None, checked: str | None, *, every: bool) -> int:
+@click.option("--openai", is_flag=True, help="As function schemas that a model takes, in JSON.")
+def tools(name: str | None, checked: str | None, *, every: bool, openai: bool) -> int:
     """List the tools, show one with its arguments, or `check` whether a family of tools keeps to the contract."""
     if name == "check":
         from everstep.doors.cli.tools_check import check_tools
@@ -32,6 +34,8 @@ def tools(name: str | None, checked: str | None, *, every: bool) -> int:
         raise click.UsageError("one tool at a time: everstep tools NAME")
 
     async def act(connection: Connection, session: Session) -> int:
+        if openai:
+            return await _as_functions(connection, session, name)
         if name is None:
             page = await ask(connection, "GET", path_of("tools"))
             if session.json:
@@ -48,6 +52,16 @@ def tools(name: str | None, checked: str | None, *, every: bool) -> int:
         return 0
 
     return perform(Need.JUDGE, act)
+
+
+async def _as_functions(connection: Connection, session: Session, name: str | None) -> int:
+    names = (
+        [one["name"] for one in (await ask(connection, "GET", path_of("tools")))["items"]] if name is None else [name]
+    )
+    found = [await _find(connection, one) for one in names]
+    schemas = [function_schema(one["name"], one["description"], one["input_schema"]) for one in found]
+    session.result_json(schemas if name is None else schemas[0])
+    return 0
 
 
 async def _find(connection: Connection, name: str) -> Json:
