@@ -52,6 +52,8 @@ class Kit:
     """Tell whoever carries tasks here of one that is to be carried, or looked at again. Known with the loop."""
     stir: Callable[[], None] = field(init=False)
     """Tell whoever keeps history that something may have ended. Known with the runtime."""
+    kept: int = 0
+    """How often history has grown: who remembers it looks again."""
     closing: bool = False
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from everstep.domain import estimate
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Instant, Millis, StepPath, TaskId
 from everstep.domain.plan import Effect, PlanSpec
@@ -16,6 +17,7 @@ from everstep.domain.record import hot_record, record
 from everstep.domain.values import JsonObject, JsonValue
 
 Isolation: TypeAlias = Literal["inline", "thread"]
+Prior: TypeAlias = estimate.Prior
 
 
 @record
@@ -53,16 +55,6 @@ class Call:
     arguments: JsonObject
     effect: Effect = Effect.ONCE
     idempotency_key: str = ""
-
-
-@record
-class Prior:
-    """A guess at the seconds a call takes, before there is history."""
-
-    p10_s: float
-    p50_s: float
-    p90_s: float
-    size_class: str = ""
 
 
 @record

@@ -68,7 +68,10 @@ class Historian:
         history, hour = self._kit.store.history, hour_of(self._kit.clock.now())
         seen = [(await self._key(one), one.hour, one.ms, one.count) for one in gathered.observed]
         rows = [row for row in grouped(seen) if row.bucket == 0 or row.bucket >= hour - KEEP_HOURS]
-        if await history.keep(gathered, rows) and hour > self._forgotten:
+        if not await history.keep(gathered, rows):
+            return
+        self._kit.kept += 1
+        if hour > self._forgotten:
             self._forgotten = hour
             await history.forget(hour - KEEP_HOURS)
 
