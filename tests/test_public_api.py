@@ -15,9 +15,9 @@ from everstep.facade.views import Pause
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = [
-    "Arg", "Artifact", "Ctx", "Denied", "Engine", "Event", "EverstepError", "Impossible", "Misconfigured", "NeedsInput",
-    "Pause", "Plan", "PlanError", "ResourceExceeded", "Result", "Secret", "Task", "ToolAdapter", "ToolError",
-    "Transient", "Uncertain", "run", "tool",
+    "Arg", "Artifact", "Ctx", "Denied", "Engine", "Estimate", "Event", "EverstepError", "Impossible", "Misconfigured",
+    "NeedsInput", "Pause", "Plan", "PlanError", "ResourceExceeded", "Result", "Secret", "Task", "ToolAdapter",
+    "ToolError", "Transient", "Uncertain", "run", "tool",
 ]  # fmt: skip
 ERRORS = [
     "Conflict", "EngineClosed", "EverstepError", "LimitExceeded", "NotAllowed", "NotFound", "PlanError", "RequestError",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from everstep.authoring.tool import tool
     from everstep.blocking import run
     from everstep.domain.errors import EverstepError, PlanError
+    from everstep.domain.estimate import Estimate
     from everstep.domain.handles import Artifact, Secret
     from everstep.facade.engine import Engine
     from everstep.facade.task import Task
@@ -37,6 +38,7 @@ __all__ = [
     "Ctx",
     "Denied",
     "Engine",
+    "Estimate",
     "Event",
     "EverstepError",
     "Impossible",
@@ -63,6 +65,7 @@ _HOMES: Final[dict[str, str]] = {
     "Task": "everstep.facade.task",
     **dict.fromkeys(("Event", "Pause", "Result"), "everstep.facade.views"),
     "Plan": "everstep.authoring.plan",
+    "Estimate": "everstep.domain.estimate",
     "Arg": "everstep.authoring.shape",
     "tool": "everstep.authoring.tool",
     "run": "everstep.blocking",

@@ -104,6 +104,18 @@ def test_init_makes_a_project_that_works_and_passes_its_test(tmp_path: Path) -> 
     assert here.run("init", "first", "--force", "--json").json["files"]
 
 
+def test_a_plan_is_estimated_by_what_its_tools_took_before(here: Project) -> None:
+    before = here.run("plan", "estimate", "good")
+    assert (before.code, "together  no history yet" in before.out) == (0, True)
+    assert not (here.path / ".everstep").exists()
+    assert here.run("run", "good").code == 0
+    told = here.run("plan", "estimate", "good", "--json").json
+    assert (told["task"]["basis"], told["task"]["n"]) == ("history", 1)
+    assert 0 <= told["task"]["p10"] <= told["task"]["p50"] <= told["task"]["p90"]
+    assert "estimate: about " in here.run("run", "good", "--new", "--dry-run").out
+    assert "together  about " in here.run("plan", "estimate", "good").out
+
+
 def test_plan_check_show_and_format(here: Project) -> None:
     done = here.run("plan", "check", "good.plan.yaml")
     assert (done.code, done.out) == (0, "good.plan.yaml: ok, 1 step\n")

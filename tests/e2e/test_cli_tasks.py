@@ -300,6 +300,7 @@ def test_a_dry_run_starts_nothing(here: Project) -> None:
     assert done.code == 0
     assert "  2  mail   my.send  once" in done.out
     assert "inside mail would ask you whether it happened" in done.out
+    assert "estimate: no history yet" in done.out
     assert not (here.path / ".everstep").exists()
 
 

@@ -1,5 +1,6 @@
 """How far a task has come: a pure function of its state. Never falls within a generation; 1 only at the end."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from everstep.domain.ids import StepPath, item_path
@@ -9,6 +10,8 @@ from everstep.domain.task import StepState, TaskState
 
 ALMOST: Final = 0.99
 """The most an unfinished task can have done."""
+LEAST: Final = 0.01
+"""What a step weighs at least, of the usual weight: an end is always seen."""
 
 
 @record
@@ -21,11 +24,21 @@ class Progress:
     current: tuple[StepPath, ...]
 
 
-def progress_of(state: TaskState) -> Progress:
-    """Every step of the plan weighs the same; a `for_each` counts by its items."""
+def progress_of(state: TaskState, weights: Mapping[StepPath, float] | None = None, floor: float = 0.0) -> Progress:
+    """Finished weight of all weight; a `for_each` counts by its items. Without weights all steps weigh the same.
+
+    Weights are what steps are expected to take, and change with what is learned; `floor` is what was told before.
+    """
     steps = [state.steps[StepPath(name)] for name in state.specs]
-    begun = sum(step_fraction(step) for step in steps)
-    fraction = 1.0 if state.terminal else min(begun / len(steps), ALMOST) if steps else 0.0
+    known = [weight for weight in (weights or {}).values() if weight > 0]
+    usual = sum(known) / len(known) if known else 1.0
+    least = usual * LEAST
+    done = total = 0.0
+    for step in steps:
+        weight = max(least, (weights or {}).get(step.path, usual))
+        total += weight
+        done += weight * step_fraction(step)
+    fraction = 1.0 if state.terminal else min(max(floor, done / total), ALMOST) if steps else 0.0
     current = tuple(step.path for step in steps if step.status in (StepStatus.RUNNING, StepStatus.PAUSED))
     return Progress(fraction=round(fraction, 4), done=state.done, total=len(steps), current=current)
 

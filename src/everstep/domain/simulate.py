@@ -12,6 +12,7 @@ from typing import Final
 
 from everstep.domain.estimate import DRAWS, Estimate, Span, scores
 from everstep.domain.ids import StepPath
+from everstep.domain.progress import Progress
 from everstep.domain.record import record
 
 ORDERS: Final = 61
@@ -47,6 +48,7 @@ class Outlook:
 
     task: Estimate
     steps: dict[StepPath, Estimate]
+    progress: Progress | None = None
 
 
 @cache

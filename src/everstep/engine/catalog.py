@@ -157,14 +157,17 @@ class Catalog:
         return [self._entries[name] for name in sorted(self._entries)]
 
     def prior(self, tool: str, arguments: JsonValue) -> Prior | None:
-        """What its adapter guesses of a call. A guess that cannot be made, or is none, is no guess."""
+        """What is guessed of a call. A guess that cannot be made, or is none, is no guess."""
         entry = self._entries.get(tool)
-        if entry is None or tool not in self.sized or not isinstance(arguments, dict):
+        if entry is None or (tool in self.sized and not isinstance(arguments, dict)):
             return None
-        try:
-            prior = entry.adapter.estimate(entry.call(arguments))
-        except CANNOT_GUESS:
-            return None
+        prior = entry.spec.prior
+        if tool in self.sized:
+            assert isinstance(arguments, dict)
+            try:
+                prior = entry.adapter.estimate(entry.call(arguments)) or prior
+            except CANNOT_GUESS:
+                return prior
         return prior if isinstance(prior, Prior) and 0 <= prior.p10_s <= prior.p50_s <= prior.p90_s < inf else None
 
     async def close(self) -> None:

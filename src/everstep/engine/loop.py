@@ -187,6 +187,11 @@ class Loop:
         return None if self._only is None else frozenset(self._only)
 
     @property
+    def carried(self) -> Sequence[TaskState]:
+        """The tasks that are being walked, as they stand."""
+        return [walk.state for walk in self._walks.values()]
+
+    @property
     def busy(self) -> int:
         """How many tasks are being walked."""
         return len(self._walks)

@@ -16,7 +16,7 @@ from everstep.domain.ended import Ended
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
-from everstep.domain.task import Intent, due_at
+from everstep.domain.task import Intent, TaskState, due_at
 from everstep.engine.child import cancel_children, child_ends, heed_parent, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import invoke
@@ -52,6 +52,11 @@ class Walk:
     def due_at(self) -> Instant | None:
         """When there will be something to do again, if the walk left the task waiting."""
         return due_at(self._held.state)
+
+    @property
+    def state(self) -> TaskState:
+        """The task as it stands; nobody else changes it."""
+        return self._held.state
 
     @property
     def recoveries(self) -> int:

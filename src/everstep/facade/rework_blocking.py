@@ -3,6 +3,7 @@
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
+from everstep.domain.estimate import Estimate
 from everstep.domain.ids import StepPath
 from everstep.domain.progress import Progress
 from everstep.domain.task import StepState
@@ -33,6 +34,10 @@ class ReworkedBlockingTask:
     @property
     def progress(self) -> Progress:
         return self._task.progress
+
+    @property
+    def estimate(self) -> Estimate | None:
+        return self._task.estimate
 
     @property
     def steps(self) -> Mapping[StepPath, StepState]:

@@ -11,6 +11,7 @@ from everstep.engine import control
 from everstep.engine import halt as halting
 from everstep.engine.runtime import Runtime
 from everstep.facade.access import AccessDesk
+from everstep.facade.forecast import Forecast
 from everstep.facade.rework import Rework
 from everstep.ports.traffic import Halt
 
@@ -22,6 +23,8 @@ class Steering(Rework):
         super().__init__(runtime)
         self.access = AccessDesk(runtime.kit)
         """Tokens, and whose they are."""
+        self.forecast = Forecast(runtime)
+        """What is to come."""
         self.url: str | None = None
         """Where this engine is served, if it is."""
 

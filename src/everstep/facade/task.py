@@ -7,11 +7,10 @@ from everstep.domain.commands import Reply
 from everstep.domain.errors import EngineClosed
 from everstep.domain.events import TaskCancelled, TaskCompleted, TaskFailed
 from everstep.domain.ids import PauseId, Seq, StepPath, TaskId
-from everstep.domain.progress import Progress, progress_of
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
-from everstep.facade.rework_task import ReworkedTask
+from everstep.facade.foreseen_task import ForeseenTask
 from everstep.facade.views import Event, Pause, Result, event_of, named
 from everstep.ports.store import Journaled
 from everstep.wire.event import decode
@@ -21,7 +20,7 @@ ENDS = frozenset({TaskCompleted.TYPE, TaskFailed.TYPE, TaskCancelled.TYPE})
 PAUSED = "task.paused"
 
 
-class Task(ReworkedTask):
+class Task(ForeseenTask):
     """A handle on one task. Its properties are as of the last look; `refresh()` looks again."""
 
     @property
@@ -60,11 +59,6 @@ class Task(ReworkedTask):
         return error_of_task(self._state)
 
     @property
-    def progress(self) -> Progress:
-        """How far it has come."""
-        return progress_of(self._state)
-
-    @property
     def steps(self) -> Mapping[StepPath, StepState]:
         """Every step and sub-step by its path."""
         return MappingProxyType(self._state.steps)
@@ -82,6 +76,7 @@ class Task(ReworkedTask):
     async def refresh(self) -> "Task":
         """Look again."""
         self._state = await self._desk.get(self.id, self._who)
+        await self._desk.forecast.of(self._state)
         if self._state.outputs is not None:
             self._state.outputs.value = await self._desk.value(self._state.outputs)
         return self

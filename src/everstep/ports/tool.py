@@ -45,6 +45,8 @@ class ToolSpec:
     """So many calls at the same time, together with other tools of this pool."""
     rate: str | None = None
     """`10/1s`, or the name of a provider that the settings give a rate."""
+    prior: Prior | None = None
+    """What a call takes before there is history, if all are alike; else the adapter's `estimate` says."""
 
 
 @hot_record

@@ -108,7 +108,14 @@ def _usage(attempt: Attempt) -> JsonObject | None:
     return usage
 
 
-def step_json(state: TaskState, path: StepPath, history: History | None = None, *, payloads: bool = True) -> JsonObject:
+def step_json(
+    state: TaskState,
+    path: StepPath,
+    history: History | None = None,
+    *,
+    payloads: bool = True,
+    estimate: JsonObject | None = None,
+) -> JsonObject:
     """One step, or one item of it; `payloads`: with its values and attempts, as when somebody looks at it alone."""
     step, spec = state.steps[path], spec_of(state, path)
     last = history.last(path) if history is not None else None
@@ -143,7 +150,7 @@ def step_json(state: TaskState, path: StepPath, history: History | None = None, 
         "cached": None,
         "counts": None if counts is None else {**counts},
         "error": error_of_step(state, step, source.input if source else None),
-        "estimate": None,
+        "estimate": estimate,
         "attempts": [attempt_json(attempt) for attempt in attempts],
         "pause": step.pause,
         "started_at": maybe_text(step.started_at),

@@ -12,9 +12,9 @@ from everstep.domain.events import Actor, PauseAnswered
 from everstep.domain.explain import Explanation, explain, explain_row, legal_commands
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.pauses import Pause, PauseStatus
-from everstep.domain.progress import ALMOST, progress_of
 from everstep.domain.task import TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
+from everstep.wire.estimate import Outlook, progress_json, row_progress_json, step_estimate, task_estimate
 from everstep.wire.failure import write_issues
 from everstep.wire.pause import write_pause
 from everstep.wire.remedies import error_of_task
@@ -62,11 +62,10 @@ class Summary(Protocol):
     def row(self) -> TaskRow: ...
 
 
-def task_json(state: TaskState, history: History | None = None) -> JsonObject:
-    """A whole task. Without a history, what only the journal tells is null or approximate."""
+def task_json(state: TaskState, history: History | None = None, outlook: Outlook | None = None) -> JsonObject:
+    """A whole task. What only the journal tells, or what is to be expected, is null or rough where it is not given."""
     known = history or History()
     pauses = [pause_json(pause, state.id, state.opened[pause.id]) for pause in state.pauses.values()]
-    progress = progress_of(state)
     return {
         "id": state.id,
         "key": state.key,
@@ -85,13 +84,8 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
         "outputs": _value(state.outputs),
         "issues": plain(write_issues(state.issues)),
         "error": error_of_task(state),
-        "progress": {
-            "fraction": progress.fraction,
-            "done": progress.done,
-            "total": progress.total,
-            "current": list(progress.current),
-        },
-        "estimate": None,
+        "progress": progress_json(state, outlook),
+        "estimate": task_estimate(state, outlook),
         "explain": explain_json(explain(state)),
         "pause": pauses[0] if pauses else None,
         "pauses": [pause["id"] for pause in pauses],
@@ -106,7 +100,10 @@ def task_json(state: TaskState, history: History | None = None) -> JsonObject:
         "started_at": maybe_text(state.started_at),
         "ended_at": maybe_text(state.ended_at),
         "updated_at": to_text(state.updated_at),
-        "steps": [step_json(state, StepPath(name), known, payloads=False) for name in list(state.specs)[:STEPS_MAX]],
+        "steps": [
+            step_json(state, path, known, payloads=False, estimate=step_estimate(path, outlook))
+            for path in map(StepPath, list(state.specs)[:STEPS_MAX])
+        ],
     }
 
 
@@ -114,7 +111,6 @@ def task_summary_json(summary: Summary, pauses: Mapping[TaskId, tuple[Pause, Ins
     """A row of a list: a Task without inputs, outputs and steps. `pauses`: the oldest open one of each task."""
     row = summary.row
     pause = (pauses or {}).get(summary.id)
-    fraction = 1.0 if row.ended_at is not None else min(row.done / max(summary.steps, 1), ALMOST)
     return {
         **_NOT_IN_LISTS,
         "id": summary.id,
@@ -129,7 +125,7 @@ def task_summary_json(summary: Summary, pauses: Mapping[TaskId, tuple[Pause, Ins
         "recoveries": row.recoveries,
         "seq": summary.seq,
         "priority": summary.priority,
-        "progress": {"fraction": round(fraction, 4), "done": row.done, "total": summary.steps, "current": None},
+        "progress": row_progress_json(row, summary.steps),
         "explain": explain_json(explain_row(row, summary.updated_at, summary.steps, pause)),
         "error_code": row.error_code,
         "pause": None if pause is None else pause_json(pause[0], summary.id, pause[1]),

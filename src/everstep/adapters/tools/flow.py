@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from everstep.adapters.tools.family import spec_of
+from everstep.adapters.tools.family import QUICK, spec_of
 from everstep.domain.ids import Instant
 from everstep.domain.quantities import parse_duration
 from everstep.domain.signal import NAME
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.adapter import ToolAdapter
 from everstep.ports.codec import Codec
-from everstep.ports.tool import Call, Ctx, Deferred, Listening, NeedsInput, ToolSpec
+from everstep.ports.tool import Call, Ctx, Deferred, Listening, NeedsInput, Prior, ToolSpec
 from everstep.wire.times import to_text
 
 TYPES: Final = ("string", "integer", "number", "boolean", "array", "object")
@@ -90,6 +90,15 @@ class FlowTools(ToolAdapter):
             told = "; ".join(f"{path or 'the answer'} {message}" for path, message in problems)
             raise NeedsInput(f"{question} (not usable: {told})", schema, by=by)
         return ctx.answer
+
+    def estimate(self, call: Call) -> Prior | None:
+        """A wait takes as long as it says; to ask takes no time, and waiting for a person is no work."""
+        if call.tool != _WAIT.name:
+            return QUICK
+        length = parse_duration(str(call.arguments.get("for")))
+        if length is None:
+            return None
+        return Prior(p10_s=length / 1000, p50_s=length / 1000, p90_s=length / 1000, size_class=f"{length} ms")
 
     def _ask_problems(self, arguments: JsonObject) -> Sequence[tuple[str, str]]:
         try:

@@ -228,7 +228,7 @@ class Channel:
     def tick_frame(self, now: Instant) -> Frame:
         """How far it is now."""
         assert self._state is not None
-        return frames.tick(self._state, self._notes, now)
+        return frames.tick(self._state, self._desk.forecast.now(self._state), self._notes, now)
 
     def show_output(self, *, whole: bool = False) -> None:
         """What calls have said since the last time, one frame each; `whole`: all of it."""

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from everstep.domain.ids import Instant, Seq, StepPath
-from everstep.domain.progress import progress_of
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.facade.watching import Notice
 from everstep.ports.store import Journaled
+from everstep.wire.estimate import Outlook, estimate_json, progress_json
 from everstep.wire.times import to_text
 
 Place: TypeAlias = Seq | str
@@ -88,15 +88,14 @@ def live(place: Place) -> Frame:
     return _frame("live", _at(place))
 
 
-def tick(state: TaskState, notes: Notes, now: Instant) -> Frame:
-    """How far it is, between events: volatile."""
-    progress = progress_of(state)
+def tick(state: TaskState, outlook: Outlook, notes: Notes, now: Instant) -> Frame:
+    """How far it is, and what is left, between events: volatile."""
     return _frame("tick", {
         "task": state.id,
         "seq": state.seq,
         "volatile": True,
-        "progress": {"fraction": progress.fraction, "done": progress.done, "total": progress.total},
-        "estimate": None,
+        "progress": progress_json(state, outlook),
+        "estimate": estimate_json(outlook.task),
         "steps": [_step(state, path, notes.get(path), now) for path in state.in_flight],
         "usage": None,
     })  # fmt: skip

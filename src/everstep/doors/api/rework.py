@@ -105,4 +105,5 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
     """Through the local door it is carried on by this very engine."""
     if asked.request.local and state.status not in TERMINAL:
         back.desk.carry(state.id)
-    return task_reply(state, task_json(state), status, **headers)
+    expected = await back.desk.forecast.of(state)
+    return task_reply(state, task_json(state, outlook=expected), status, **headers)

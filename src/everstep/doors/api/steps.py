@@ -10,6 +10,7 @@ from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
 from everstep.doors.api.context import Asked, Backing, find_task, journal
 from everstep.doors.api.request import NO_STORE, Response, limit_in, number_in, reply
+from everstep.wire.estimate import outlook_json, step_estimate
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json, step_json
 from everstep.wire.values import canonical
@@ -27,8 +28,11 @@ async def list_all(back: Backing, asked: Asked) -> Response:
     shown = paths[begin : begin + limit]
     history = await journal(back, state.id)
     more = begin + limit < len(paths)
+    expected = await back.desk.forecast.of(state)
     return reply({
-        "items": [step_json(state, path, history, payloads=False) for path in shown],
+        "items": [
+            step_json(state, path, history, payloads=False, estimate=step_estimate(path, expected)) for path in shown
+        ],
         "next_cursor": shown[-1] if more and shown else None,
     })  # fmt: skip
 
@@ -37,7 +41,14 @@ async def get(back: Backing, asked: Asked) -> Response:
     """One step, with its values and every attempt."""
     state = await find_task(back, asked)
     path = _named(state, asked)
-    return reply(step_json(state, path, await journal(back, state.id)))
+    expected = await back.desk.forecast.of(state)
+    return reply(step_json(state, path, await journal(back, state.id), estimate=step_estimate(path, expected)))
+
+
+async def estimate(back: Backing, asked: Asked) -> Response:
+    """What is left of the task, and of each of its steps."""
+    state = await find_task(back, asked)
+    return reply(outlook_json(await back.desk.forecast.of(state), terminal=state.terminal))
 
 
 async def attempt(back: Backing, asked: Asked) -> Response:

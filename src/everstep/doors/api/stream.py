@@ -108,7 +108,7 @@ class TaskWatch(Watch):
             yield frames.resync_required("ahead", **ends)
         if ahead or self._after is None:
             history = await journal(back, state.id)
-            yield frames.snapshot(state.seq, task_json(state, history), reset=ahead)
+            yield frames.snapshot(state.seq, task_json(state, history, await back.desk.forecast.of(state)), reset=ahead)
             seat.place = self.place = state.seq
         if seat.ends_from is not None and state.terminal and seat.place >= state.seq:
             seat.outlet.finish(ENDED)

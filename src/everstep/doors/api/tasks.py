@@ -70,7 +70,7 @@ async def get(back: Backing, asked: Asked) -> Response:
         return Response(status=304, headers={"etag": etag(state)}, body=b"")
     history = await journal(back, state.id)
     await _fetch(back, state)
-    body = with_halt(back, task_json(state, history), calling=bool(state.in_flight))
+    body = with_halt(back, task_json(state, history, await back.desk.forecast.of(state)), calling=bool(state.in_flight))
     body["queue"] = await _queue(back, state)
     if "attempts" in include:
         body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
@@ -84,7 +84,7 @@ async def pause(back: Backing, asked: Asked) -> Response:
     mode = asked.fields.text("mode") or "graceful"
     seen = await _seen(back, asked)
     state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"), mode)
-    body = _body(back, state)
+    body = await _body(back, state)
     under_way = state.pausing
     body["mode_used"] = mode if under_way is None else under_way.mode_used
     body["waits_for"] = [] if under_way is None else [*under_way.waits_for]
@@ -120,12 +120,14 @@ async def cancel(back: Backing, asked: Asked) -> Response:
 
 
 async def _queue(back: Backing, state: TaskState) -> JsonObject | None:
-    """Its place among those that wait to be claimed, and for how long it has waited."""
+    """Its place among those that wait to be claimed, and how long it will wait, if anybody can know."""
     if state.status is not TaskStatus.QUEUED:
         return None
     position = await back.desk.place_of(state.id)
-    waited_s = (back.desk.now - (state.updated_at if state.started_at else state.created_at)) / 1000
-    return None if position is None else {"position": position, "wait_s": max(0.0, waited_s)}
+    if position is None:
+        return None
+    wait_s = None if back.desk.halted is not None else await back.desk.forecast.wait_s(position)
+    return {"position": position, "wait_s": wait_s}
 
 
 async def _fetch(back: Backing, state: TaskState) -> None:
@@ -147,11 +149,12 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
     """A task that somebody wants carried on: through the local door, by this very engine."""
     if asked.request.local and state.status not in TERMINAL:
         back.desk.carry(state.id)
-    return task_reply(state, _body(back, state), status, **headers)
+    return task_reply(state, await _body(back, state), status, **headers)
 
 
-def _body(back: Backing, state: TaskState) -> JsonObject:
-    return with_halt(back, task_json(state), calling=bool(state.in_flight))
+async def _body(back: Backing, state: TaskState) -> JsonObject:
+    expected = await back.desk.forecast.of(state)
+    return with_halt(back, task_json(state, outlook=expected), calling=bool(state.in_flight))
 
 
 async def _exists(back: Backing, asked: Asked, key: str) -> bool:

@@ -64,6 +64,11 @@ class Opening:
         load_tools(self.settings)
         return judge(self.settings, self._more(tools))
 
+    async def remembering(self, tools: tuple[object, ...] = ()) -> Connection:
+        """Somebody who knows the tools, and their history if there is a store."""
+        found = await self.connect(Need.LOOK, tools)
+        return await self.judge(tools) if isinstance(found, EmptyStore) else found
+
     async def connect(self, need: Need, tools: tuple[object, ...] = (), *, makes: bool = False) -> Connection:
         """Somebody who does what is needed; `makes` a store if there is none. Raises StoreLocked."""
         if need is Need.JUDGE:

@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 from everstep.domain.plan import OnError, PlanSpec, StepSpec
 from everstep.doors.cli.render import table
-from everstep.doors.cli.words import safe
+from everstep.doors.cli.words import about, safe
 
 Json: TypeAlias = dict[str, Any]
 
@@ -19,6 +19,12 @@ def outline(plan: PlanSpec, tools: list[Json]) -> list[str]:
 
     rows = [row(f"{number:>3}", step, _notes(plan, step)) for number, step in enumerate(plan.steps, 1)]
     return table([*rows, *(row("end", step, "always") for step in plan.finally_steps)])
+
+
+def expected_lines(expected: Json) -> list[str]:
+    """What each step would take, and all of them."""
+    rows = [(safe(step), about(one)) for step, one in expected["steps"].items()]
+    return table([*rows, ("together", about(expected["task"]))])
 
 
 def _notes(plan: PlanSpec, step: StepSpec) -> str:

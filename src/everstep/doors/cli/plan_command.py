@@ -10,8 +10,8 @@ import click
 from everstep.domain.errors import EverstepError
 from everstep.doors.cli.checking import asks_line, find_problems, refusal_of, tell_checked
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
-from everstep.doors.cli.given import reason
-from everstep.doors.cli.outline import outline
+from everstep.doors.cli.given import read_inputs, reason
+from everstep.doors.cli.outline import expected_lines, outline
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.targets import Target, find_target
@@ -89,6 +89,31 @@ def show_plan(target: str) -> int:
             session.result(f"  output {name}: {safe(output_text(value))}")
         if hint := asks_line(checked):
             session.result(f"  {hint}")
+        return 0
+
+    return perform_steps(act)
+
+
+@plan.command(epilog="everstep plan estimate brief.plan.yaml -i topic=solar")
+@click.argument("target", metavar="PLAN")
+@click.option("-i", "--input", "given", metavar="K=V", multiple=True, help="An input; K:=JSON, K=@FILE.")
+def estimate(target: str, given: tuple[str, ...]) -> int:
+    """Say how long a plan would take, as far as history and guesses go. Starts nothing."""
+
+    async def act(opening: Opening) -> int:
+        session = opening.session
+        found = find(target, opening)
+        connection = await opening.remembering(found.tools)
+        checked = await find_problems(connection, found)
+        if not checked["valid"]:
+            raise refusal_of(found, checked, f"'{target}' cannot be carried out")
+        inputs = read_inputs(given, None, found.spec)
+        expected = await ask(connection, "POST", path_of("estimates"), {**found.body(), "inputs": inputs})
+        if session.json:
+            session.result_json(expected)
+            return 0
+        for line in expected_lines(expected):
+            session.result(line)
         return 0
 
     return perform_steps(act)

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from everstep.doors.cli.view import StepView, TaskView
 from everstep.doors.cli.words import (
+    about,
     cells,
     cut,
     glance,
@@ -154,7 +155,8 @@ def progress_line(view: TaskView, elapsed_s: float, width: int) -> Line:
 def waiting_text(view: TaskView) -> str:
     """What the task is waiting for, in a few words."""
     if view.pauses:
-        return "waiting for you"
+        then = about(view.estimate) if view.estimate and view.estimate.get("p50") else ""
+        return f"waiting for you, then {then}" if then else "waiting for you"
     match view.status:
         case "pausing":
             names = [step.id for step in view.running]
@@ -162,15 +164,7 @@ def waiting_text(view: TaskView) -> str:
         case "cancelling" | "stalled" | "queued" | "paused":
             return {"stalled": "recovering"}.get(view.status, view.status)
         case _:
-            return estimate_text(view.estimate)
-
-
-def estimate_text(estimate: Json | None) -> str:
-    """`about 2 s (1-4)`; nothing where nothing is known."""
-    if not estimate or estimate.get("p50") is None:
-        return ""
-    low, middle, high = (round(estimate[key]) for key in ("p10", "p50", "p90"))
-    return f"about {middle} s ({low}-{high})"
+            return about(view.estimate)
 
 
 # --- how it ended ---

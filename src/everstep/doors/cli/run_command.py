@@ -14,7 +14,7 @@ from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Ask, Connection, ask, asked, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.wanted import Wanted
-from everstep.doors.cli.words import plural, safe, short
+from everstep.doors.cli.words import about, plural, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -56,6 +56,9 @@ def run(plan: str, **options: Any) -> int:  # noqa: ANN401 -- click's values
         if not checked["valid"]:
             raise refusal_of(target, checked, f"'{plan}' cannot be carried out")
         if options["dry_run"]:
+            knowing = await opening.remembering(target.tools)
+            wanted = {**target.body(), "inputs": asking.inputs}
+            checked["summary"]["estimate"] = (await ask(knowing, "POST", path_of("estimates"), wanted))["task"]
             return dry_run(opening.session, checked, asking, (await ask(judge, "GET", path_of("tools")))["items"])
         connection = await opening.connect(Need.RECORD if options["detach"] else Need.CARRY, target.tools, makes=True)
         return await start(opening, connection, asking, checked)
@@ -135,6 +138,7 @@ def dry_run(session: Session, checked: Json, wanted: Wanted, tools: list[Json]) 
     session.result(f"{safe(spec.title or spec.name)}   {count}, nothing started")
     for line in outline(spec, tools):
         session.result(line)
+    session.result(f"estimate: {about(checked['summary']['estimate'])}")
     if hint := asks_line(checked):
         session.result(hint)
     return 0

@@ -12,7 +12,7 @@ from everstep.doors.cli.session import Session, width
 from everstep.doors.cli.talk import Connection, ask, journal, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.view import TaskView
-from everstep.doors.cli.words import clock, output_text, payload_glance, safe, safe_lines, seconds, short
+from everstep.doors.cli.words import about, clock, output_text, payload_glance, safe, safe_lines, seconds, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -88,6 +88,7 @@ def task_page(task: Json, session: Session) -> list[str]:
     lines = [
         f"{session.paint(view.title, 'bold', session.out)}   {task['id']}",
         *_explained(task.get("explain") or {}, view.status),
+        *([f"left: {left}"] if (left := about(task.get("estimate"))) else []),
         f"plan {plan.get('name')} ({str(plan.get('digest'))[:15]}…), {made}",
         "",
     ]

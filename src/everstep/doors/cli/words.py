@@ -59,6 +59,25 @@ def stamp(text: str | None) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def about(estimate: dict[str, Any] | None) -> str:
+    """`about 2 s (1-4)`: the middle, and between what it lies four times out of five; nothing where nobody looked."""
+    if not estimate:
+        return ""
+    if estimate.get("p50") is None:
+        return "no history yet"
+    times = [estimate[name] for name in ("p10", "p50", "p90")]
+    unit, name = next((one, word) for most, one, word in _UNITS if times[1] < most)
+    digits = 0 if times[1] >= unit else 1 if times[1] >= 0.1 * unit else 3
+    low, middle, high = (f"{time / unit:.{digits}f}" for time in times)
+    between = f" ({low}-{high})" if low != high else ""
+    guess = ", a first guess" if estimate.get("basis") == "prior" else ""
+    return f"about {middle} {name}{between}{guess}"
+
+
+_UNITS: Final = ((100, 1, "s"), (6_000, 60, "min"), (float("inf"), 3_600, "h"))
+"""Below so many seconds, in this unit."""
+
+
 def plural(count: int, noun: str) -> str:
     """`1 step`, `3 steps`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

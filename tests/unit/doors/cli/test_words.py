@@ -2,7 +2,20 @@
 
 import pytest
 
-from everstep.doors.cli.words import ago, cells, cut, glance, listed, pad, plural, safe, safe_lines, seconds, size
+from everstep.doors.cli.words import (
+    about,
+    ago,
+    cells,
+    cut,
+    glance,
+    listed,
+    pad,
+    plural,
+    safe,
+    safe_lines,
+    seconds,
+    size,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +70,20 @@ def test_nothing_steers_the_terminal() -> None:
 )
 def test_a_glance_at_a_value(value: object, text: str) -> None:
     assert glance(value) == text
+
+
+@pytest.mark.parametrize(
+    ("times", "basis", "text"),
+    [
+        ((1.1, 2.0, 4.2), "history", "about 2 s (1-4)"),
+        ((0.21, 0.4, 0.84), "history", "about 0.4 s (0.2-0.8)"),
+        ((0.001, 0.004, 0.03), "prior", "about 0.004 s (0.001-0.030), a first guess"),
+        ((60, 130, 240), "mixed", "about 2 min (1-4)"),
+        ((7200, 7200, 7200), "history", "about 2 h"),
+        ((None, None, None), None, "no history yet"),
+    ],
+)
+def test_estimates_in_words(times: tuple[float | None, ...], basis: str | None, text: str) -> None:
+    estimate = dict(zip(("p10", "p50", "p90"), times, strict=True))
+    assert about({**estimate, "basis": basis}) == text
+    assert about(None) == ""
