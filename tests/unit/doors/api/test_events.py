@@ -269,7 +269,7 @@ async def test_ticks_tell_how_far_a_call_has_come(window: Window, tools: Tools) 
     watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=3")
     tick = (await watch.until("tick"))[-1]
     assert (tick["task"], tick["seq"], tick["volatile"], tick["estimate"]["p50"]) == (task, 3, True, None)
-    assert tick["progress"] == {"fraction": 0.0, "done": 0, "total": 1}
+    assert tick["progress"] == {"fraction": 0.0, "done": 0, "total": 1, "current": ["a"]}
     (step,) = tick["steps"]
     assert (step["id"], step["fraction"], step["note"]) == ("a", None, None)
     assert step["elapsed_s"] >= 0
