@@ -30,7 +30,6 @@ EXCEPTIONS: dict[tuple[str, str], int] = {
     ("src/everstep/adapters/stores/sqlite/store.py", "own modules imported"): 14,
     ("src/everstep/facade/desk.py", "own modules imported"): 19,
     ("src/everstep/facade/engine.py", "own modules imported"): 16,
-    ("src/everstep/facade/task.py", "own modules imported"): 13,
     ("src/everstep/testing/engine.py", "own modules imported"): 18,
     # the whole port in one class
     ("src/everstep/adapters/stores/memory.py", "own modules imported"): 14,
