@@ -110,6 +110,7 @@ def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, 
     state.title = state.title if words.title is None else words.title
     state.labels = state.labels if words.labels is None else words.labels
     state.priority = state.priority if words.priority is None else words.priority
+    state.pause_timeout_ms = state.pause_timeout_ms if words.pause_timeout_ms is None else words.pause_timeout_ms
     arguments, undone = body.changes.get("arguments"), body.changes.get("undone")
     variables = body.changes.get("variables")
     if isinstance(variables, dict):

@@ -18,6 +18,8 @@ NAMES: Final = ("calls", "cost", "wall_time", "output")
 SHOWN_PER: Final = {"wall_time": 1000}
 """Kept in milliseconds, shown in seconds."""
 NEVER: Final = Instant(sys.maxsize)
+PAUSE_TIMEOUT_MAX_MS: Final = 365 * 86_400_000
+"""Nobody is waited for longer than a year, unless for ever."""
 
 T = TypeVar("T", int, float)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from everstep.domain.errors import Validation
 from everstep.domain.events import Link, Who
 from everstep.domain.ids import Digest, Instant, Millis
-from everstep.domain.limits import TaskLimits
+from everstep.domain.limits import PAUSE_TIMEOUT_MAX_MS, TaskLimits
 from everstep.domain.plan import PlanSpec
 from everstep.domain.queue import PRIORITY_MAX
 from everstep.domain.record import record
@@ -15,8 +15,6 @@ from everstep.engine.accept import accept_inputs, accept_plan, is_handed, usual_
 from everstep.engine.kit import Kit
 from everstep.engine.request import Request
 from everstep.wire.limits import read_limits
-
-PAUSE_TIMEOUT_MAX_MS = 365 * 86_400_000
 
 
 @record

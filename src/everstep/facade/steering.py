@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from everstep.domain.events import Who
-from everstep.domain.ids import Instant, TaskId
+from everstep.domain.ids import Instant, Millis, TaskId
 from everstep.domain.pausing import GRACEFUL
 from everstep.domain.task import TaskState
 from everstep.domain.words import Words, update_task
@@ -46,10 +46,11 @@ class Steering(Rework):
         title: str | None = None,
         labels: dict[str, str] | None = None,
         priority: int | None = None,
+        pause_timeout_ms: Millis | None = None,
     ) -> TaskState:
-        """Change title, labels or priority; what is not said stays."""
+        """Change title, labels, priority or how long it may stay paused; what is not said stays."""
         self._runtime.require_ready()
-        wanted = Words(title=title, labels=labels, priority=priority)
+        wanted = Words(title=title, labels=labels, priority=priority, pause_timeout_ms=pause_timeout_ms)
         return await control.command(task, who, self._kit, lambda state: (update_task(state, wanted), None))
 
     async def place_of(self, task: TaskId) -> int | None:

@@ -60,7 +60,7 @@ def spent(history: History, category: Category, used: int) -> None:
             one.retries = used
 
 
-@pytest.mark.req("L.1", "L.2", "L.3", "L.4", "L.5")
+@pytest.mark.req("C.5", "TU.3", "L.1", "L.2", "L.3", "L.4", "L.5")
 @pytest.mark.parametrize("category", list(Category))
 @pytest.mark.parametrize("used", range(5))
 @pytest.mark.parametrize("times", [None, 0, 1])
@@ -85,6 +85,32 @@ def test_category_x_attempt_x_budget(category: Category, used: int, times: int |
     assert (last.error.retries, last.error.retries_max) == (used + retried, budget)
     if isinstance(last, e.StepRetryScheduled):
         assert (last.degraded is LESS) is (category is Category.RESOURCE)
+
+
+@pytest.mark.req("C.5", "TU.3")
+@pytest.mark.parametrize("category", list(Category))
+@pytest.mark.parametrize("effect", list(Effect))
+@pytest.mark.parametrize("known", list(EffectState))
+@pytest.mark.parametrize("on_uncertain", [OnUncertain.ASK, OnUncertain.FAIL])
+@pytest.mark.parametrize("used", [0, 4])
+def test_category_x_effect_x_what_is_known_of_it(
+    category: Category, effect: Effect, known: EffectState, on_uncertain: OnUncertain, used: int
+) -> None:
+    """What acted is never made again; what may have acted goes by the effect rule; the rest by its category."""
+    history = running(step("a", on_uncertain=on_uncertain), effect=effect)
+    spent(history, category, used)
+    probe = Probe(result="unknown") if effect is Effect.VERIFIABLE and known is EffectState.UNKNOWN else None
+    outcome = Failed(failure=failure(category, known), renewed=True, less=LESS, probe=probe)
+    last = drafts_of(history, outcome)[-1].body
+    if known is EffectState.UNKNOWN and not effect.repeatable:
+        expected = {OnUncertain.ASK: "pause.opened", OnUncertain.FAIL: "step.failed"}[on_uncertain]
+    elif known is EffectState.MADE or used >= BUDGETS.get(category, 0):
+        expected = "step.failed"
+    else:
+        expected = "step.retry_scheduled"
+    assert expected == last.TYPE
+    if isinstance(last, e.StepRetryScheduled):
+        assert last.new_key is (known is EffectState.NONE)
 
 
 def test_a_retry_counts_for_its_category_only() -> None:

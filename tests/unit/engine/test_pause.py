@@ -207,7 +207,7 @@ class Counted:
         return n
 
 
-@pytest.mark.req("4.3")
+@pytest.mark.req("4.3", "4.5")
 async def test_fifty_cycles_with_duplicate_and_concurrent_calls_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     counted, draw = Counted(), random.Random(4)
     steps = 120

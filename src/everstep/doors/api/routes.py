@@ -54,7 +54,7 @@ ROUTES: Final = (
     ),
     _get("/v1/tasks", "tasks.list", f"{_OF_TASKS} limit cursor"),
     _get(_TASK, "tasks.get", "include"),
-    _route("PATCH", _TASK, "w", "tasks.update", body="title labels priority"),
+    _route("PATCH", _TASK, "w", "tasks.update", body="title labels priority pause_timeout"),
     _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
     _get("/v1/events", "events.all", "after limit wait ticks types", streams=True),
     _get(f"{_TASK}/steps", "steps.list", "limit cursor"),

@@ -108,6 +108,7 @@ async def update(back: Backing, asked: Asked) -> Response:
         title=fields.text("title"),
         labels=fields.texts("labels"),
         priority=fields.count("priority", 1) if "priority" in fields else None,
+        pause_timeout_ms=fields.seconds("pause_timeout"),
     )
     return await _told(back, asked, state, 200)
 

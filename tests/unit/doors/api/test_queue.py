@@ -63,6 +63,19 @@ async def test_an_ended_task_has_no_priority_to_change(window: Window, tools: To
     assert (await window.good("PATCH", path, {"title": "Done"}))["title"] == "Done"
 
 
+async def test_how_long_it_may_stay_paused_can_be_said_later(window: Window) -> None:
+    path = f"/v1/tasks/{(await window.start(HOLD))['id']}"
+    await window.good("PATCH", path, {"pause_timeout": 60})
+    await window.good("POST", f"{path}/pause", {"mode": "immediate"})
+    await window.engine.clock.advance("59s")
+    assert (await window.good("GET", path))["status"] == "paused"
+    await window.engine.clock.advance("2s")
+    assert (await window.good("GET", path))["status"] == "cancelled"
+    assert codes(await window.refused("PATCH", path, {"pause_timeout": 5})) == (409, "task_terminal")
+    other = f"/v1/tasks/{(await window.start(HOLD))['id']}"
+    assert codes(await window.refused("PATCH", other, {"pause_timeout": -1}))[0] in (400, 422)
+
+
 async def test_tasks_are_found_by_why_they_wait(window: Window) -> None:
     task = await window.start(HOLD)
     await window.good("POST", f"/v1/tasks/{task['id']}/pause", {"mode": "immediate"})
