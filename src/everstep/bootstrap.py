@@ -20,7 +20,7 @@ from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.telemetry.redacted import RedactedSink
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.function import FunctionAdapter
-from everstep.adapters.tools.shipped import shipped
+from everstep.adapters.tools.shipped import Walls, shipped, walls_of
 from everstep.adapters.tools.subplan import PlanTools
 from everstep.authoring.tool import FunctionTool
 from everstep.domain.consent import Consent
@@ -170,8 +170,8 @@ def adapters_of(
     return [
         *shipped(settings, codec, threads, secrets or KnownSecrets({}, {})),
         PlanTools(settings.plans_dirs),
-        *_plugged_in(settings.tools, threads),
-        *_adapters(tools, threads),
+        *_plugged_in(settings.tools, threads, walls_of(settings)),
+        *_adapters(tools, threads, walls_of(settings)),
     ]
 
 
@@ -280,20 +280,20 @@ async def open_local_door(desk: object, settings: Settings) -> Door | None:
     return cast("Door", await import_module("everstep.doors.local").open_door(desk, settings))
 
 
-def _plugged_in(names: Iterable[str], threads: Threads) -> Iterator[ToolAdapter]:
+def _plugged_in(names: Iterable[str], threads: Threads, walls: Walls) -> Iterator[ToolAdapter]:
     """Tools that the operator's configuration names: of a package, a module, or one object of it."""
     for name in names:
         found = plugin(name)
-        adapters = [*_adapters(found.values((FunctionTool, SafeAdapter)), threads)]
+        adapters = [*_adapters(found.values((FunctionTool, SafeAdapter)), threads, walls)]
         found.refuse_strangers([spec.name for adapter in adapters for spec in adapter.tools()])
         yield from adapters
 
 
-def _adapters(tools: Iterable[object], threads: Threads) -> Iterator[ToolAdapter]:
+def _adapters(tools: Iterable[object], threads: Threads, walls: Walls) -> Iterator[ToolAdapter]:
     """Functions, adapters, or objects that look like one."""
     for tool in tools:
         if isinstance(tool, FunctionTool):
-            yield FunctionAdapter(tool.served, threads=threads)
+            yield FunctionAdapter(tool.served, threads=threads, walls=walls)
         elif isinstance(tool, SafeAdapter):
             yield tool
         elif hasattr(tool, "tools") and hasattr(tool, "execute"):

@@ -22,7 +22,7 @@ from everstep.domain.rate import parse_rate
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonValue
 from everstep.ports.function import Function, Named, ProbeAnswer
-from everstep.ports.tool import Call, Ctx, Health, Prior, ToolSpec
+from everstep.ports.tool import Call, Ctx, Health, Isolation, Prior, ToolSpec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,6 +57,8 @@ class ToolOptions(TypedDict, total=False):
     approve: bool
     pool: str
     rate: str
+    isolate: str
+    permissions: tuple[str, ...]
 
 
 class FunctionTool(Generic[P, R]):
@@ -172,7 +174,8 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         input_schema=signature.input_schema,
         output_schema=signature.output_schema,
         effect=_effect(name, options),
-        isolation="inline" if inspect.iscoroutinefunction(function) else "thread",
+        isolation=_isolation(function, name, options),
+        permissions=tuple(options.get("permissions", ())),
         timeout_ms=_timeout(name, options.get("timeout")) or TIMEOUT_MS,
         step_timeout_ms=_timeout(name, options.get("step_timeout")),
         retries=options.get("retry"),
@@ -184,6 +187,18 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         pool=_named_place(name, "pool", options.get("pool")),
         rate=_named_place(name, "rate", options.get("rate")),
     )
+
+
+def _isolation(function: Callable[..., object], name: str, options: ToolOptions) -> Isolation:
+    """A process of its own must be able to import the function."""
+    said = options.get("isolate")
+    if said is None:
+        return "inline" if inspect.iscoroutinefunction(function) else "thread"
+    if said != "process":
+        raise TypeError(f"tool '{name}': isolate='{said}' is not 'process'")
+    if "<locals>" in function.__qualname__:
+        raise TypeError(f"tool '{name}': isolate='process' needs a function of a module, not one made inside another")
+    return "process"
 
 
 def _version(signature: Signature) -> str:

@@ -105,6 +105,29 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     ),
     "tool_bug": _row(Category.INTERNAL, _MADE, "bug in tool", "correct the tool at the named line, or skip this step"),
     "bad_argument": _row(Category.CONFIGURATION, _NONE, "an argument is not usable", "correct the arguments"),
+    "limit_cpu_time": _row(Category.RESOURCE, _UNKNOWN, "the CPU time ran out", "ask for less, or raise the limit"),
+    "limit_processes": _row(Category.RESOURCE, _UNKNOWN, "too many processes", "ask for less, or raise the limit"),
+    "shell_exit": _row(
+        Category.LOGIC, _MADE, "the program ended with another exit code", "look at what it said; then decide"
+    ),
+    "shell_signal": _row(Category.LOGIC, _MADE, "the program was ended by a signal", "look at what it said"),
+    "shell_tempfail": _row(Category.TRANSIENT, _NONE, "the program asks to be called again later"),
+    "shell_denied": _row(Category.PERMISSION, _NONE, "the program may not be run", "make the file executable"),
+    "shell_missing": _row(
+        Category.CONFIGURATION, _NONE, "there is no such program", "install it, or correct `shell.commands`"
+    ),
+    "shell_argument": _row(
+        Category.PERMISSION, _NONE, "an argument does not match what the command takes", "correct the argument"
+    ),
+    "containment_unavailable": _row(
+        Category.PERMISSION, _NONE, "the walls that the call needs cannot be built here", "use a platform that has them"
+    ),
+    "process_died": _row(
+        Category.TRANSIENT, _UNKNOWN, "the process of the call died", "look at what it said; then retry"
+    ),
+    "process_lost": _row(
+        Category.TRANSIENT, _UNKNOWN, "the process could not be ended", "look at it by hand: it may still run"
+    ),
     "secret_missing": _row(
         Category.CONFIGURATION, _NONE, "there is no such secret", "register the secret, or grant it to this owner"
     ),

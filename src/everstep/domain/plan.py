@@ -167,6 +167,9 @@ def attempt_limits(plan: "PlanSpec", step: StepSpec) -> LimitsSpec | None:
     return LimitsSpec(
         output_bytes=usual.output_bytes if own.output_bytes is None else own.output_bytes,
         cost=usual.cost if own.cost is None else own.cost,
+        memory_bytes=usual.memory_bytes if own.memory_bytes is None else own.memory_bytes,
+        cpu_time_ms=usual.cpu_time_ms if own.cpu_time_ms is None else own.cpu_time_ms,
+        disk_bytes=usual.disk_bytes if own.disk_bytes is None else own.disk_bytes,
     )
 
 

@@ -4,6 +4,19 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+
+
+@record
+class Measured:
+    """What the engine saw a process of a call use, and what held it."""
+
+    cpu_s: float = 0.0
+    memory_peak_bytes: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    files_open: int | None = None
+    containment: JsonObject | None = None
 
 
 @record
@@ -14,6 +27,7 @@ class Usage:
     tokens_in: int | None = None
     tokens_out: int | None = None
     counts: dict[str, float] = field(default_factory=dict)
+    measured: Measured | None = None
 
 
 @dataclass(slots=True)
@@ -24,6 +38,7 @@ class Meter:
     tokens_in: int | None = None
     tokens_out: int | None = None
     counts: dict[str, float] = field(default_factory=dict)
+    measured: Measured | None = None
 
     def add(
         self, cost: float | None, tokens_in: int | None, tokens_out: int | None, counts: dict[str, float | None]
@@ -40,7 +55,13 @@ class Meter:
 
     def read(self) -> Usage:
         """What was reported so far."""
-        return Usage(cost=self.cost, tokens_in=self.tokens_in, tokens_out=self.tokens_out, counts=dict(self.counts))
+        return Usage(
+            cost=self.cost,
+            tokens_in=self.tokens_in,
+            tokens_out=self.tokens_out,
+            counts=dict(self.counts),
+            measured=self.measured,
+        )
 
 
 def _is_amount(value: object) -> bool:

@@ -212,6 +212,7 @@ def facts_of(entry: Entry) -> ToolFacts:
         output_schema=spec.output_schema,
         effect=spec.effect,
         probeable=spec.probeable,
+        killable=spec.isolation == "process",
         validate=partial(_judge, entry),
     )
 

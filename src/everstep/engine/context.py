@@ -7,10 +7,10 @@ from pathlib import Path
 
 from everstep.domain.detour import source_of
 from everstep.domain.ids import Instant, StepPath, TaskId, split_path
-from everstep.domain.plan import attempt_limits
+from everstep.domain.plan import LimitsSpec, attempt_limits
 from everstep.domain.redact import RedactedStream
 from everstep.domain.task import Intent, TaskState
-from everstep.domain.usage import Meter, Usage
+from everstep.domain.usage import Measured, Meter, Usage
 from everstep.domain.values import JsonValue
 from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
@@ -155,6 +155,14 @@ class CallContext:
     def used(self) -> Usage | None:
         """What was reported; None if nothing was."""
         return None if self._meter is None else self._meter.read()
+
+    @property
+    def bounds(self) -> LimitsSpec | None:
+        return self.limits
+
+    def measured(self, used: Measured) -> None:
+        self._meter = self._meter or Meter()
+        self._meter.measured = used
 
     def outlives(self) -> Callable[[], None]:
         return self._kit.passage.pools.outlives((self._intent.task, self._intent.step))

@@ -12,11 +12,12 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from everstep.domain import estimate
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Instant, Millis, StepPath, TaskId
-from everstep.domain.plan import Effect, PlanSpec
+from everstep.domain.plan import Effect, LimitsSpec, PlanSpec
 from everstep.domain.record import hot_record, record
+from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject, JsonValue
 
-Isolation: TypeAlias = Literal["inline", "thread"]
+Isolation: TypeAlias = Literal["inline", "thread", "process"]
 Prior: TypeAlias = estimate.Prior
 
 
@@ -43,6 +44,8 @@ class ToolSpec:
     """Ask before every call; a plan may only add."""
     pool: str | None = None
     """So many calls at the same time, together with other tools of this pool."""
+    permissions: tuple[str, ...] = ()
+    """What it needs: `net.http`, `fs.write`, …"""
     rate: str | None = None
     """`10/1s`, or the name of a provider that the settings give a rate."""
     prior: Prior | None = None
@@ -114,6 +117,8 @@ class Ctx(Protocol):
     def log(self) -> Log: ...
     @property
     def origin(self) -> Origin: ...
+    @property
+    def bounds(self) -> LimitsSpec | None: ...
 
     def now(self) -> Instant:
         """The engine's clock."""
@@ -138,6 +143,9 @@ class Ctx(Protocol):
         **counts: float | None,
     ) -> None:
         """Adds to what this attempt used; kept for failed ones too, and `cost` counts for `limits.cost`."""
+
+    def measured(self, used: Measured) -> None:
+        """For adapters: what a process of this call used, and what held it."""
 
     def outlives(self) -> Callable[[], None]:
         """For adapters: the work goes on although nobody waits for it. Call what is returned when it has ended."""

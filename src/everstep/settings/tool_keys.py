@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from everstep.settings.kinds import SOME_TEXT, TEXT, WORDS, Key, flag_key, one_of
+from everstep.settings.kinds import COUNT, SOME_TEXT, TEXT, WORDS, Key, flag_key, one_of
 from everstep.settings.kinds import key_of as _key
 
 TOOL_KEYS: Final = (
@@ -14,12 +14,20 @@ TOOL_KEYS: Final = (
     ),
     _key("policy.hosts", WORDS, [], "hosts that may be written to: `api.example.com`, `*.example.com`, `host:8080`"),
     _key("secrets.dir", TEXT, "", "a folder of files, one secret each, that only you can read"),
+    _key(
+        "containment.uid_base",
+        COUNT,
+        61184,
+        "the user that programs run as where the engine is root; 0: root, without capabilities",
+        within=(0, 2**31),
+    ),
     _key("policy.networks", WORDS, [], "private networks that data may lead to: `10.1.0.0/16:443`"),
 )
 
 
 _TARGET: Final = "http.targets.NAME"
 _HOOK: Final = "webhook.targets.NAME"
+_COMMAND: Final = "shell.commands.NAME"
 TOOL_FAMILIES: Final[dict[str, Key]] = {
     "secrets.grants": _key(
         "secrets.grants.OWNER", WORDS, [], "secrets that this owner may use; `local` may use all unless said"
@@ -36,6 +44,29 @@ TOOL_FAMILIES: Final[dict[str, Key]] = {
     "webhook.targets.*.secrets": _key(f"{_HOOK}.secrets", WORDS, [], "names of the secrets that sign them"),
     "webhook.targets.*.drops_repeats": flag_key(
         f"{_HOOK}.drops_repeats", "whether it drops a message with an id it has seen", default=False
+    ),
+    "shell.commands.*.program": _key(f"{_COMMAND}.program", SOME_TEXT, None, "the program's absolute path"),
+    "shell.commands.*.arguments": _key(
+        f"{_COMMAND}.arguments",
+        WORDS,
+        [],
+        "patterns, one of which each argument must match as a whole; none: no arguments",
+    ),
+    "shell.commands.*.effect": _key(
+        f"{_COMMAND}.effect", one_of("pure", "idempotent", "verifiable", "once"), "once", "what a repeated call may do"
+    ),
+    "shell.commands.*.network": flag_key(f"{_COMMAND}.network", "whether it may use the network", default=False),
+    "shell.commands.*.probe": _key(
+        f"{_COMMAND}.probe", WORDS, [], "a command that looks whether a call happened: exit 0, it did; 1, it did not"
+    ),
+    "shell.commands.*.transient_exit": _key(
+        f"{_COMMAND}.transient_exit", WORDS, ["75"], "exit codes that mean: try again later"
+    ),
+    "containment.require": _key(
+        "containment.require.TOOL",
+        one_of("restricted", "limited"),
+        None,
+        "the walls a tool's programs need; unset: all of them for plans that are not trusted",
     ),
 }
 """Tables of the operator's: the star stands for a name."""

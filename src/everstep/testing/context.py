@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from everstep.domain.ids import Instant, StepPath, TaskId
-from everstep.domain.plan import Effect
+from everstep.domain.plan import Effect, LimitsSpec
+from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.tool import Call, Ctx, Log, Origin
 
@@ -44,6 +45,7 @@ class Context:
     cancelled: bool = False
     log: Log = field(default_factory=Lines)
     origin: Origin = field(default_factory=Origin)
+    bounds: LimitsSpec | None = None
     fractions: list[float] = field(default_factory=list)
     streamed: list[str] = field(default_factory=list)
     used: list[object] = field(default_factory=list)
@@ -77,6 +79,10 @@ class Context:
     ) -> None:
         """Kept."""
         self.used.append((cost, tokens_in, tokens_out, counts))
+
+    def measured(self, used: Measured) -> None:
+        """Kept."""
+        self.used.append(used)
 
     def outlives(self) -> Callable[[], None]:
         """Nobody waits for it."""

@@ -138,16 +138,53 @@ class Usage(Struct, omit_defaults=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     counts: dict[str, float] = {}
+    cpu_s: float | None = None
+    memory_peak_bytes: int | None = None
+    bytes_in: int = 0
+    bytes_out: int = 0
+    files_open: int | None = None
+    containment: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, wall_s: float, said: usage.Usage | None) -> "Usage":
         if said is None:
             return cls(wall_s)
-        return cls(wall_s, said.cost, said.tokens_in, said.tokens_out, said.counts)
+        seen = said.measured
+        if seen is None:
+            return cls(wall_s, said.cost, said.tokens_in, said.tokens_out, said.counts)
+        return cls(
+            wall_s,
+            said.cost,
+            said.tokens_in,
+            said.tokens_out,
+            said.counts,
+            seen.cpu_s,
+            seen.memory_peak_bytes,
+            seen.bytes_in,
+            seen.bytes_out,
+            seen.files_open,
+            seen.containment,
+        )
 
     def said(self) -> usage.Usage | None:
         """What the tool reported."""
-        read = usage.Usage(cost=self.cost, tokens_in=self.tokens_in, tokens_out=self.tokens_out, counts=self.counts)
+        seen = None
+        if self.cpu_s is not None:
+            seen = usage.Measured(
+                cpu_s=self.cpu_s,
+                memory_peak_bytes=self.memory_peak_bytes or 0,
+                bytes_in=self.bytes_in,
+                bytes_out=self.bytes_out,
+                files_open=self.files_open,
+                containment=self.containment,
+            )
+        read = usage.Usage(
+            cost=self.cost,
+            tokens_in=self.tokens_in,
+            tokens_out=self.tokens_out,
+            counts=self.counts,
+            measured=seen,
+        )
         return None if read == usage.Usage() else read
 
 

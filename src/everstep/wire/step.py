@@ -89,7 +89,7 @@ def attempt_json(attempt: Attempt) -> JsonObject:
         "error": None if attempt.error is None else error_json(attempt.error, attempt.step),
         "effect_state": None if attempt.effect_state is None else attempt.effect_state.value,
         "usage": _usage(attempt),
-        "containment": None,
+        "containment": _containment(attempt),
         "started_at": to_text(attempt.started_at),
         "ended_at": maybe_text(attempt.ended_at),
         "duration_s": duration_s(attempt.started_at, attempt.ended_at),
@@ -105,7 +105,17 @@ def _usage(attempt: Attempt) -> JsonObject | None:
     if said is not None:
         usage |= {"cost": said.cost, "tokens_in": said.tokens_in, "tokens_out": said.tokens_out}
         usage["counts"] = {**said.counts}
+        seen = said.measured
+        if seen is not None:
+            usage |= {"cpu_s": seen.cpu_s, "memory_peak_bytes": seen.memory_peak_bytes, "files_open": seen.files_open}
+            usage |= {"bytes_in": seen.bytes_in, "bytes_out": seen.bytes_out}
     return usage
+
+
+def _containment(attempt: Attempt) -> JsonObject | None:
+    """What held a process of this attempt; None: it had none."""
+    seen = None if attempt.usage is None else attempt.usage.measured
+    return None if seen is None else seen.containment
 
 
 def step_json(

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from everstep.adapters.isolation.bounds import Walls
+from everstep.adapters.isolation.process_call import call_in_process
 from everstep.adapters.threads import Threads
 from everstep.domain.catalogue import SAID
 from everstep.domain.failure import Failure
@@ -24,8 +26,9 @@ T = TypeVar("T")
 class FunctionAdapter(ToolAdapter):
     """Calls one function with what its hints promise."""
 
-    def __init__(self, function: Function, *, threads: Threads) -> None:
+    def __init__(self, function: Function, *, threads: Threads, walls: Walls | None = None) -> None:
         self._function = function
+        self._walls = walls or Walls()
         self._threads = threads
         self._is_async = function.spec.isolation == "inline"
         if function.target is not None:
@@ -51,6 +54,9 @@ class FunctionAdapter(ToolAdapter):
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Call it. A tool that leaves by `sys.exit` ends its call, not the engine."""
         function = self._function
+        if function.spec.isolation == "process":
+            require = self._walls.needed(call.tool, trusted=ctx.origin.trusted)
+            return await call_in_process(function, call, ctx, uid=self._walls.uid, require=require)
         arguments: dict[str, Any] = call.arguments
         if function.loads:
             arguments = {

@@ -2,16 +2,28 @@
 
 from collections.abc import Iterator
 
+from everstep.adapters.isolation.bounds import Walls
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
 from everstep.adapters.tools.flow import FlowTools
 from everstep.adapters.tools.reaching import reaching
+from everstep.adapters.tools.shell import ShellTools, commands_of
 from everstep.adapters.tools.text import text_tools
 from everstep.adapters.tools.values import json_tools
 from everstep.ports.adapter import ToolAdapter
 from everstep.settings import Settings
 from everstep.wire.values import Codec
+
+__all__ = ["Walls", "shipped", "walls_of"]
+
+
+def walls_of(settings: Settings) -> Walls:
+    """What stands around programs."""
+    uid = settings.said["containment.uid_base"].value
+    wanted = settings.tables("containment.require")
+    require = {f"{family}.{name}": str(level) for family, levels in wanted.items() for name, level in levels.items()}
+    return Walls(uid=uid if isinstance(uid, int) and uid else None, require=require)
 
 
 def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSecrets) -> Iterator[ToolAdapter]:
@@ -20,4 +32,5 @@ def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSe
     yield json_tools(codec)
     yield FlowTools(codec)
     yield FileTools(threads)
+    yield ShellTools(commands_of(settings), walls_of(settings))
     yield from reaching(settings, threads, secrets)

@@ -1,0 +1,71 @@
+"""What a step allows a process, what the attempt keeps of it, and which of its ends are not its own."""
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from everstep.adapters.isolation.child import OUTPUT_BYTES, Bounds, Ended
+from everstep.domain.record import record
+from everstep.domain.usage import Measured
+from everstep.domain.values import JsonObject
+from everstep.ports.tool import Ctx, Denied, ToolError
+
+
+@record
+class Walls:
+    """Whom programs run as, and what the operator wants around them."""
+
+    uid: int | None = None
+    require: Mapping[str, str] = field(default_factory=dict)
+
+    def needed(self, tool: str, *, trusted: bool) -> str:
+        """`restricted`, or as strong as the platform offers."""
+        return self.require.get(tool, "" if trusted else "restricted")
+
+
+def bounds_of(ctx: Ctx) -> Bounds:
+    """What the step allows, else the usual."""
+    usual, said = Bounds(), ctx.bounds
+    if said is None:
+        return usual
+    return Bounds(
+        memory_bytes=said.memory_bytes or usual.memory_bytes,
+        cpu_s=said.cpu_time_ms / 1000 if said.cpu_time_ms else usual.cpu_s,
+        output_bytes=min(said.output_bytes or OUTPUT_BYTES, OUTPUT_BYTES),
+    )
+
+
+def measured(ended: Ended) -> Measured:
+    """What the attempt keeps of it."""
+    return Measured(
+        cpu_s=round(ended.cpu_s, 3),
+        memory_peak_bytes=ended.memory_peak_bytes,
+        bytes_out=ended.stdout.size_bytes + ended.stderr.size_bytes,
+        containment=ended.containment,
+    )
+
+
+class Exceeded(ToolError):
+    """A process used more than it may, and was ended."""
+
+    category = "resource"
+
+
+def refuse_broken(ended: Ended, tool: str) -> None:
+    """Ends that are not the program's own."""
+    if ended.refused:
+        raise Denied(
+            f"'{tool}' needs walls that cannot be built here: {', '.join(ended.refused)}",
+            code="containment_unavailable",
+            what_to_do=f'if it may run without: [containment] require = {{"{tool}" = "limited"}}',
+        )
+    if ended.over is not None:
+        name, used, most = ended.over
+        details: JsonObject = {"limit": name, "used": used, "max": most, "peak": ended.memory_peak_bytes}
+        raise Exceeded(
+            f"the process used {used:,.0f} of {name}, {used - most:,.0f} more than the {most:,.0f} that are allowed",
+            code=f"limit_{name}",
+            details=details,
+            effect_state="unknown",
+        )
+    if not ended.gone:
+        raise Exceeded("a process of this call could not be ended", code="process_lost", effect_state="unknown")

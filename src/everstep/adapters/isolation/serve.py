@@ -1,0 +1,173 @@
+"""One function in a process of its own: reads the call, makes it, answers in JSON. `process_call` starts it."""
+
+import asyncio
+import inspect
+import json
+import os
+import runpy
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path, PurePath
+from typing import Any
+
+from everstep.domain.ids import Instant, StepPath, TaskId
+from everstep.domain.plan import LimitsSpec
+from everstep.domain.raised import plain_details, text_of
+from everstep.domain.usage import Measured
+from everstep.domain.values import JsonValue
+from everstep.ports.function import Function
+from everstep.ports.tool import NeedsInput, Origin, ToolError
+
+
+def main() -> None:
+    """The one call."""
+    order = json.loads(sys.stdin.buffer.read())
+    said = Said(int(os.environ.pop("EVERSTEP_ANSWER")))
+    sys.path[:0] = [path for path in order["path"] if path not in sys.path]
+    try:
+        served = found(order)
+        arguments = {**order["arguments"]}
+        arguments |= {name: load(arguments[name]) for name, load in served.loads if name in arguments}
+        if served.takes_ctx:
+            arguments["ctx"] = ChildCtx(order["ctx"], said)
+        result = served.call(**arguments)
+        if inspect.isawaitable(result):
+            result = asyncio.run(_awaited(result))
+        said.say("result", result if served.dump is None else served.dump(result))
+    except NeedsInput as asked:
+        said.say("asked", {"question": str(asked), "schema": asked.schema, "by": asked.by})
+    except ToolError as error:
+        said.say("failed", _told(error))
+    except Exception as error:  # noqa: BLE001 -- whatever a tool raises is told to the engine, which judges it
+        said.say("raised", _raised(error))
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
+def found(order: dict[str, Any]) -> Function:
+    """The function, imported here."""
+    if order["module"] == "__main__":
+        value: Any = runpy.run_path(order["file"], run_name="__everstep_child__")[order["name"]]
+    else:
+        value = import_module(order["module"])
+        for part in order["name"].split("."):
+            value = getattr(value, part)
+    served = value.served
+    assert isinstance(served, Function)
+    return served
+
+
+def _told(error: ToolError) -> dict[str, Any]:
+    return {
+        "category": error.category,
+        "code": error.code,
+        "message": text_of(error),
+        "what_to_do": error.what_to_do,
+        "details": plain_details(error.details),
+        "effect_state": error.effect_state,
+        "retry_after": error.retry_after if isinstance(error.retry_after, str | int | float) else None,
+    }
+
+
+def _raised(error: Exception) -> dict[str, Any]:
+    frames = traceback.extract_tb(error.__traceback__)
+    at = frames[-1] if frames else None
+    place = "" if at is None else f" ({PurePath(at.filename).name}:{at.lineno})"
+    args = [arg for arg in error.args if isinstance(arg, str | int | float | None)]
+    return {"type": type(error).__name__, "args": args, "text": f"{type(error).__name__}: {text_of(error)}{place}"}
+
+
+class Said:
+    """The way back: one JSON object per line."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def say(self, what: str, value: object) -> None:
+        """One line."""
+        try:
+            line = json.dumps({what: value}, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            line = json.dumps({"invalid": str(error)})
+        left = memoryview(line.encode() + b"\n")
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+
+
+class ChildLog:
+    """Lines on their way to the engine's log."""
+
+    def __init__(self, said: Said) -> None:
+        self._said = said
+
+    def info(self, text: str, **fields: JsonValue) -> None:
+        """Worth knowing."""
+        self._said.say("log", {"text": text, "fields": fields})
+
+    def warning(self, text: str, **fields: JsonValue) -> None:
+        """Worth a look."""
+        self._said.say("log", {"text": text, "fields": {**fields, "level": "warning"}})
+
+
+class ChildCtx:
+    """The `ctx` of a call in a process of its own."""
+
+    def __init__(self, facts: dict[str, Any], said: Said) -> None:
+        self._said = said
+        self.task_id, self.step_id = TaskId(facts["task_id"]), StepPath(facts["step_id"])
+        self.attempt, self.owner = int(facts["attempt"]), str(facts["owner"])
+        self.workdir = Path(facts["workdir"])
+        self.idempotency_key: str = facts["idempotency_key"]
+        self.answer: JsonValue = facts["answer"]
+        self.deadline = datetime.fromtimestamp(facts["deadline"], UTC)
+        self.cancelled = False
+        self.log = ChildLog(said)
+        self.origin = Origin(trusted=facts["trusted"])
+        self.bounds: LimitsSpec | None = None
+
+    def now(self) -> Instant:
+        """This machine's clock."""
+        return Instant(time.time_ns() // 1_000_000)
+
+    def remaining(self) -> float:
+        """Seconds until the deadline."""
+        return (self.deadline - datetime.now(UTC)).total_seconds()
+
+    async def wait_cancelled(self) -> None:
+        """A cancelled call is ended from outside."""
+        await asyncio.Event().wait()
+
+    def progress(self, fraction: float, text: str | None = None) -> None:
+        """Told to the engine when the call has ended."""
+        self._said.say("progress", {"fraction": fraction, "text": text})
+
+    def stream(self, text: str) -> None:
+        """Told to the engine when the call has ended."""
+        self._said.say("stream", text)
+
+    def usage(
+        self,
+        cost: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        **counts: float | None,
+    ) -> None:
+        """Counted by the engine."""
+        self._said.say("usage", {"cost": cost, "tokens_in": tokens_in, "tokens_out": tokens_out, **counts})
+
+    def measured(self, used: Measured) -> None:
+        """The supervisor measures."""
+
+    def outlives(self) -> Callable[[], None]:
+        """Nothing does."""
+        return lambda: None
+
+
+if __name__ == "__main__":
+    main()

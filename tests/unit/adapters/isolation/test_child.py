@@ -1,0 +1,192 @@
+"""Programs that mean harm, each stopped within its limit and nothing of it left (F40, F41, S50, S55)."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import psutil
+import pytest
+
+from everstep.adapters.isolation.child import Bounds, Child, Ended, Program
+
+SH = "/bin/sh"
+UID = 61184
+USUAL = Bounds()
+OUTSIDE = Path("/tmp/everstep-outside")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that the other user reaches too; those of pytest are closed to it."""
+    folder = Path(mkdtemp(prefix="everstep-walls-", dir="/tmp"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def left_outside() -> bool:
+    """Whether something was written where nothing may be; it is removed."""
+    found = OUTSIDE.exists()
+    OUTSIDE.unlink(missing_ok=True)
+    return found
+
+
+async def ran(place: Path, script: str, bounds: Bounds = USUAL, **walls: object) -> Ended:
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    program = Program(
+        argv=(SH, "-c", script),
+        cwd=str(place),
+        bounds=bounds,
+        uid=UID,
+        writes=(str(place),),
+        **walls,  # type: ignore[arg-type]
+    )
+    ended = await Child(program).run()
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+    assert ended.gone
+    return ended
+
+
+async def test_an_ordinary_program(place: Path) -> None:
+    ended = await ran(place, 'read line; echo "got $line"; echo oops >&2; echo kept > file; exit 3')
+    assert (ended.exit_code, bytes(ended.stdout.data), bytes(ended.stderr.data)) == (3, b"got \n", b"oops\n")
+    assert (place / "file").read_text() == "kept\n"
+    program = Program(argv=(SH, "-c", "cat"), cwd=str(place), stdin=b"x" * 300_000, uid=UID)
+    assert (await Child(program).run()).stdout.size_bytes == 300_000
+
+
+@pytest.mark.req("7.1", "R.1", "N.2")
+async def test_a_memory_bomb(place: Path) -> None:
+    bomb = "awk 'BEGIN{ s = sprintf(\"%1000s\", 1); for (i = 0; ; i++) a[i] = s i }'"
+    ended = await ran(place, bomb, Bounds(memory_bytes=60_000_000))
+    assert ended.over is not None
+    name, used, most = ended.over
+    assert (name, most) == ("memory", 60_000_000)
+    assert used <= ended.memory_peak_bytes < 600_000_000
+
+
+@pytest.mark.req("N.2")
+async def test_a_cpu_burner(place: Path) -> None:
+    ended = await ran(place, "while :; do :; done & while :; do :; done", Bounds(cpu_s=0.5))
+    assert ended.over is not None
+    assert ended.over[0] == "cpu_time"
+    assert 0.5 <= ended.cpu_s < 1.5
+
+
+@pytest.mark.req("N.2")
+async def test_a_fork_bomb(place: Path) -> None:
+    ended = await ran(place, "f() { f | f & }; f; sleep 5", Bounds(processes=24, cpu_s=5))
+    assert ended.over is None or ended.over[0] == "processes"
+    assert ended.wall_s < 8
+
+
+@pytest.mark.req("N.2")
+async def test_an_output_flood(place: Path) -> None:
+    ended = await ran(place, "yes | head -c 20000000", Bounds(output_bytes=1000))
+    assert (len(ended.stdout.data), ended.stdout.size_bytes) == (1000, 20_000_000)
+    assert ended.stdout.digest.hexdigest() == hashlib.sha256(b"y\n" * 10_000_000).hexdigest()
+
+
+@pytest.mark.req("N.2")
+async def test_a_disk_filler(place: Path) -> None:
+    ended = await ran(place, "cat /dev/zero > big", Bounds(file_bytes=1_000_000, cpu_s=5))
+    assert ended.exit_code != 0
+    assert (place / "big").stat().st_size <= 1_000_000
+
+
+@pytest.mark.req("R.4")
+async def test_too_many_files(place: Path) -> None:
+    ended = await ran(
+        place, 'i=3; while [ $i -lt 60 ]; do eval "exec $i>f$i" || exit 9; i=$((i+1)); done', Bounds(files=16)
+    )
+    assert ended.exit_code not in {0, None}
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "setsid sh -c 'sleep 60' & exit 0",
+        "(setsid sh -c '(sleep 60 &) &' &) ; exit 0",
+        "trap '' TERM INT HUP; sleep 60 & exit 0",
+        "sleep 60 >&1 2>&1 & exit 0",
+    ],
+)
+async def test_nothing_outlives_it(place: Path, script: str, namespaces: bool) -> None:
+    """Detached, orphaned, deaf to signals, holding the pipe: it ends with the attempt, with a namespace or without."""
+    began = time.monotonic()
+    ended = await ran(place, script, without=() if namespaces else ("namespaces",))
+    assert ended.exit_code == 0
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+async def test_a_cancelled_attempt_takes_its_tree_along(place: Path, namespaces: bool) -> None:
+    script = "trap '' TERM; setsid sleep 60 & echo begun; sleep 60"
+    program = Program(
+        argv=(SH, "-c", script),
+        cwd=str(place),
+        uid=UID,
+        writes=(str(place),),
+        without=() if namespaces else ("namespaces",),
+    )
+    child = Child(program)
+    running = asyncio.ensure_future(child.run())
+    while b"begun" not in child._out.data:  # noqa: ASYNC110 -- what it says comes by a pipe
+        await asyncio.sleep(0.02)
+    running.cancel()
+    began = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert time.monotonic() - began < 5
+    assert not [
+        one
+        for one in psutil.process_iter(["cmdline"])
+        if one.info["cmdline"] == ["sleep", "60"] and one.is_running() and one.status() != psutil.STATUS_ZOMBIE
+    ]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="as another user the outside is closed anyway")
+@pytest.mark.parametrize("without", [(), ("namespaces",), ("landlock",), ("seccomp",)])
+async def test_each_wall_is_reported_as_it_stands(place: Path, without: tuple[str, ...]) -> None:
+    """S55: what is in force is found by building it; a program of strangers does not begin where a wall is missing."""
+    ended = await ran(place, "cat /etc/shadow; echo x > /tmp/everstep-outside; id -u", without=without)
+    held = ended.containment
+    assert held is not None
+    lacking = {"landlock": ["landlock"], "seccomp": ["seccomp"]}
+    assert held["missing"] == [name for wall in without for name in lacking.get(wall, [])]
+    assert held["level"] == ("limited" if held["missing"] else "restricted")
+    assert held["uid"] == UID
+    assert held["network"] == "none"
+    assert not left_outside() or "landlock" in without
+    strangers = await ran(place, "echo begun > begun", without=without, require="restricted")
+    assert list(strangers.refused) == held["missing"]
+    assert (place / "begun").exists() is not bool(held["missing"])
+
+
+async def test_the_environment_is_a_short_list(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERSTEP_SECRET_X", "hunter2-correct-horse")
+    ended = await ran(place, "env; ls -l /proc/self/fd; ulimit -c; umask")
+    text = bytes(ended.stdout.data).decode()
+    assert "hunter2" not in text
+    assert "0077" in text
+
+
+async def test_the_loop_is_not_held_up(place: Path) -> None:
+    lags: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            lags.append(time.monotonic() - began - 0.01)
+
+    ticking = asyncio.ensure_future(tick())
+    await ran(place, "yes | head -c 50000000", Bounds(output_bytes=1000))
+    ticking.cancel()
+    assert sorted(lags)[int(len(lags) * 0.99)] < 0.25

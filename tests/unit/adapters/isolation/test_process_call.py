@@ -1,0 +1,172 @@
+"""Functions with a process of their own: values cross as JSON, limits hold, and they can always be ended."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from everstep import Ctx, Impossible, Plan, Secret, Task, tool
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.testing import TestEngine
+from everstep.testing.sim_hungry import hungry_tools
+
+FREE: JsonObject = {"containment.uid_base": 0}
+
+
+@tool.pure("apart.say", isolate="process")
+def say(text: str, *, ctx: Ctx) -> dict[str, Any]:
+    """Say who and where."""
+    ctx.usage(cost=0.25)
+    ctx.log.info("said")
+    return {"text": text, "pid": os.getpid(), "attempt": ctx.attempt, "cwd": str(Path.cwd())}
+
+
+@tool.pure("apart.whisper", isolate="process")
+def whisper(token: Secret) -> dict[str, int]:
+    """How long it is."""
+    return {"length": len(token.reveal())}
+
+
+@tool.pure("apart.later", isolate="process")
+async def later(how: str) -> dict[str, str]:
+    """Fail in a certain way."""
+    await asyncio.sleep(0)
+    if how == "said":
+        raise Impossible("not today", code="mine", details={"n": 1})
+    if how == "os":
+        raise PermissionError(13, "no")
+    if how == "die":
+        os._exit(7)
+    if how == "nan":
+        return {"x": float("nan")}  # type: ignore[dict-item]
+    raise KeyError("lost")
+
+
+def plan_of(tool_name: str, arguments: dict[str, JsonValue], **more: Any) -> Plan:
+    plan = Plan("apart")
+    plan.step("call", tool_name, arguments, retry=0, **more)
+    plan.output(value=plan.expr("call"))
+    return plan
+
+
+async def attempt_of(task: Task, kind: str) -> dict[str, Any]:
+    (data,) = [event.data async for event in task.events(follow=False) if event.type == kind]
+    return dict(data)
+
+
+async def test_a_function_in_another_process(tmp_path: Path) -> None:
+    async with TestEngine(
+        [say, whisper], config=FREE, workspace=tmp_path, secrets={"mine": "hunter2-correct"}
+    ) as engine:
+        plan = plan_of("apart.say", {"text": "hi"})
+        result = await (task := await engine.start(plan)).result()
+        assert result.status == "completed", result.error
+        value: Any = (result.outputs or {})["value"]
+        assert (value["text"], value["attempt"], value["cwd"]) == ("hi", 1, str(tmp_path))
+        assert value["pid"] != os.getpid()
+        usage = (await attempt_of(task, "step.completed"))["usage"]
+        assert usage["cost"] == 0.25
+        assert usage["memory_peak_bytes"] > 1_000_000
+        plan = Plan("apart")
+        plan.step("call", "apart.whisper", {"token": plan.expr("secrets.mine")})
+        plan.output(n=plan.expr("call.length"))
+        assert (await (await engine.start(plan)).result()).outputs == {"n": len("hunter2-correct")}
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "effect"),
+    [
+        ("said", "mine", "none"),
+        ("os", "os_denied", "none"),
+        ("die", "process_died", "unknown"),
+        ("bug", "tool_bug", "made"),
+        ("nan", "invalid_result", "made"),
+    ],
+)
+async def test_what_it_raises_is_judged_as_if_it_were_here(tmp_path: Path, how: str, code: str, effect: str) -> None:
+    async with TestEngine([later], config=FREE, workspace=tmp_path) as engine:
+        task = await engine.start(plan_of("apart.later", {"how": how}))
+        assert (await task.result()).status == "failed"
+        failed = await attempt_of(task, "attempt.failed")
+    assert (failed["error"]["code"], failed["effect_state"]) == (code, effect)
+    if how == "bug":
+        assert "KeyError" in failed["error"]["message"]
+        assert "test_process_call.py" in failed["error"]["message"]
+
+
+@pytest.mark.req("6.5", "R.1")
+async def test_figures_are_near_the_truth(tmp_path: Path) -> None:
+    """100 MB and 1 s of CPU, beside what an idle one of the same kind uses: within a tenth."""
+    async with TestEngine(hungry_tools(), config=FREE, workspace=tmp_path) as engine:
+        idle, full = [
+            (await attempt_of(await ended(engine, plan_of("sim.memory", {"mb": mb, "hold": 0.3})), "step.completed"))[
+                "usage"
+            ]
+            for mb in (0, 100)
+        ]
+        burnt = (await attempt_of(await ended(engine, plan_of("sim.cpu", {"seconds": 1.5})), "step.completed"))["usage"]
+    assert full["memory_peak_bytes"] - idle["memory_peak_bytes"] == pytest.approx(100_000_000, rel=0.1)
+    assert burnt["cpu_s"] == pytest.approx(1.5, rel=0.1)
+
+
+async def ended(engine: TestEngine, plan: Plan) -> Task:
+    task = await engine.start(plan)
+    await task.result()
+    return task
+
+
+@pytest.mark.req("7.1", "R.1", "R.4", "E.4")
+@pytest.mark.parametrize(
+    ("name", "arguments", "limits", "code"),
+    [
+        ("sim.memory", {"mb": 2000, "hold": 9}, {"memory": "150MB"}, "limit_memory"),
+        ("sim.cpu", {"seconds": 60}, {"cpu_time": "700ms"}, "limit_cpu_time"),
+        ("sim.open", {"files": 1000}, None, "os_emfile"),
+    ],
+)
+async def test_one_that_takes_too_much(
+    tmp_path: Path, name: str, arguments: dict[str, JsonValue], limits: JsonObject | None, code: str
+) -> None:
+    before = psutil.Process().memory_info().rss
+    async with TestEngine(hungry_tools(), config=FREE, workspace=tmp_path) as engine:
+        more = {"limits": limits} if limits else {}
+        result = await (await engine.start(plan_of(name, arguments, **more))).result()
+    assert result.error is not None
+    assert (result.error["code"], result.error["category"]) == (code, "resource")
+    assert psutil.Process().memory_info().rss - before < 50_000_000
+
+
+async def test_a_hung_one_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    async with TestEngine(hungry_tools(), config=FREE, workspace=tmp_path) as engine:
+        task = await engine.start(plan_of("sim.hang", {"ignore_term": True}))
+        while not psutil.Process().children():  # noqa: ASYNC110 -- a process says nothing when it starts
+            await asyncio.sleep(0.02)
+        await task.cancel()
+        began = time.monotonic()
+        while (await task.refresh()).status != "cancelled":
+            await asyncio.sleep(0.02)
+            await engine.clock.advance("100ms")
+        assert time.monotonic() - began < 6
+    assert not psutil.Process().children(recursive=True)
+
+
+async def test_what_is_left_running_is_ended(tmp_path: Path) -> None:
+    async with TestEngine(hungry_tools(), config=FREE, workspace=tmp_path) as engine:
+        assert (
+            await (await engine.start(plan_of("sim.fork", {"n": 3, "setsid": True}))).result()
+        ).status == "completed"
+    assert not psutil.Process().children(recursive=True)
+
+
+def test_a_function_that_cannot_be_imported_is_refused() -> None:
+    def inner() -> None:
+        """Nothing."""
+
+    with pytest.raises(TypeError, match="needs a function of a module"):
+        tool("apart.inner", isolate="process")(inner)
+    with pytest.raises(TypeError, match="is not 'process'"):
+        tool("apart.inner", isolate="thread")(inner)
