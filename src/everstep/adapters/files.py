@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from everstep.adapters.beneath import FOLDER, Opener, best_opener, rename_new
 from everstep.adapters.paths import RESERVED_PREFIX, Names, names_of, outside
 from everstep.domain.record import record
-from everstep.ports.tool import Impossible, Transient
+from everstep.ports.tool import Impossible, ResourceExceeded, Transient
 
 CHUNK_BYTES: Final = 1 << 20
 NEW_MODE: Final = 0o666
@@ -61,6 +61,23 @@ class Written:
     size_bytes: int
     sha256: str
     created: bool
+
+
+@record
+class FileState:
+    """What is at a path, as far as a change must know."""
+
+    kind: Literal["absent", "file", "folder"]
+    sha256: str | None = None
+    mode: int | None = None
+    mtime_ns: int | None = None
+
+    def same(self, other: "FileState") -> bool:
+        """Whether the content is the same."""
+        return (self.kind, self.sha256) == (other.kind, other.sha256)
+
+
+ABSENT: Final = FileState(kind="absent")
 
 
 @record
@@ -128,6 +145,87 @@ class Workspace:
             mode = None if old is None else old.mode
             _replace(folder, Replacement(name=names[-1], temporary=temporary, data=data, old_mode=mode))
         return Written(size_bytes=len(data), sha256=digest, created=old is None)
+
+    def state(self, path: str) -> FileState:
+        """What is there now; a link, or what is neither file nor folder, is refused."""
+        status = self.find(path)
+        if status is None:
+            return ABSENT
+        if stat.S_ISDIR(status.st_mode):
+            return FileState(kind="folder", mode=stat.S_IMODE(status.st_mode))
+        with self._opened(path, names_of(path), os.O_RDONLY | _FILE) as file:
+            status = _regular(path, file)
+            digest = self._hash(file)
+        mode = stat.S_IMODE(status.st_mode)
+        return FileState(kind="file", sha256=digest, mode=mode, mtime_ns=status.st_mtime_ns)
+
+    def whole(self, path: str, most: int) -> bytes:
+        """All of a file, if it has not more than so many bytes."""
+        content = self.read(path, 0, most + 1)
+        if content.size_bytes > most:
+            raise ResourceExceeded(
+                f"'{path}' is too large to be changed so", limit="bytes", used=content.size_bytes, max=most
+            )
+        return content.data
+
+    def may_change(self, path: str) -> None:
+        """Refuses a file that nobody may write, and one with other names."""
+        status = self.find(path)
+        if status is None or stat.S_ISDIR(status.st_mode):
+            return
+        if not status.st_mode & 0o222:
+            raise PermissionError(errno.EACCES, "it is read-only", path)
+        if status.st_nlink > 1:
+            raise outside(path, "is a file with other names (hard links), perhaps outside")
+
+    def remove(self, path: str) -> None:
+        """A file, or an empty folder; nothing there is fine."""
+        names = names_of(path)
+        if not names:
+            raise outside(path, "is the workspace itself")
+        with suppress(FileNotFoundError), self._opened(path, names[:-1], FOLDER) as folder:
+            status = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                os.rmdir(names[-1], dir_fd=folder)
+            else:
+                os.unlink(names[-1], dir_fd=folder)
+            os.fsync(folder)
+
+    def names(self, path: str) -> list[str]:
+        """What a folder holds, by name; a name that is no text cannot be changed by a plan."""
+        with self.folder(path) as folder:
+            return sorted(os.fsdecode(entry.name) for entry in os.scandir(folder))
+
+    def make_folder(self, path: str) -> None:
+        """With all above it; there already is fine."""
+        with self._made_folder(path, names_of(path)):
+            pass
+
+    def rename(self, old: str, new: str) -> None:
+        """A folder with all in it, to a free name."""
+        before, after = names_of(old), names_of(new)
+        if not before or not after:
+            raise outside(old, "is the workspace itself")
+        with self._opened(old, before[:-1], FOLDER) as here, self._made_folder(new, after[:-1]) as there:
+            os.rename(before[-1], after[-1], src_dir_fd=here, dst_dir_fd=there)
+            os.fsync(there)
+            os.fsync(here)
+
+    def put_back(self, path: str, data: bytes, was: FileState, *, key: str) -> None:
+        """Content, mode and time as they were."""
+        self.write(path, data, key=key, expected=Expected())
+        names = names_of(path)
+        with self._opened(path, names, os.O_RDONLY | _FILE) as file:
+            if was.mode is not None:
+                os.fchmod(file, was.mode)
+            if was.mtime_ns is not None:
+                os.utime(file, ns=(was.mtime_ns, was.mtime_ns))
+            os.fsync(file)
+
+    def space(self) -> tuple[int, int]:
+        """Free bytes and size of the disk."""
+        disk = os.fstatvfs(self._root)
+        return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
 
     def _look(self, path: str, folder: int, name: bytes, size_bytes: int | None) -> Old | None:
         """The file to be replaced; hashed, and flushed, if it has that size or no size is asked for.

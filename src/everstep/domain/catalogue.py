@@ -137,6 +137,10 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "file_conflict": _row(
         Category.LOGIC, _NONE, "the file is not what was expected", "look at the file, then decide what should happen"
     ),
+    "undo_expired": _row(
+        Category.LOGIC, _NONE, "what was before is no longer kept", "restore it from a copy of your own"
+    ),
+    "limit_disk": _row(Category.RESOURCE, _NONE, "there is not enough disk space", "free disk space, then retry"),
     "file_not_text": _row(Category.CONFIGURATION, _NONE, "the file is not UTF-8 text", "name a text file"),
     # What a tool's author said without a code of their own.
     "tool_transient": _row(Category.TRANSIENT, _NONE, "the tool could not do it now"),

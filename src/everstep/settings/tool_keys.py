@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from everstep.settings.kinds import COUNT, SOME_TEXT, TEXT, WORDS, Key, flag_key, one_of
+from everstep.settings.kinds import COUNT, DAY, DURATION, SIZE, SOME_TEXT, TEXT, WORDS, Key, flag_key, one_of
 from everstep.settings.kinds import key_of as _key
 
 TOOL_KEYS: Final = (
@@ -20,6 +20,10 @@ TOOL_KEYS: Final = (
         61184,
         "the user that programs run as where the engine is root; 0: root, without capabilities",
         within=(0, 2**31),
+    ),
+    _key("file.undo_window", DURATION, "24h", "how long changes of files can be taken back", within=(0, 365 * DAY)),
+    _key(
+        "file.undo_bytes", SIZE, "1GiB", "how much is kept for taking back; the oldest goes first", within=(0, 1 << 50)
     ),
     _key("policy.networks", WORDS, [], "private networks that data may lead to: `10.1.0.0/16:443`"),
 )

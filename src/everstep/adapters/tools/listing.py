@@ -11,7 +11,9 @@ from typing import Final
 from everstep.adapters.beneath import FOLDER
 from everstep.adapters.files import Workspace
 from everstep.adapters.paths import is_reserved, names_of
+from everstep.domain.ids import Instant
 from everstep.domain.values import JsonValue
+from everstep.wire.times import to_text
 
 ENTRIES_MAX: Final = 10_000
 
@@ -72,3 +74,19 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def stat_of(files: Workspace, path: str) -> JsonValue:
+    """Whether something is there, and what."""
+    status = files.find(path)
+    if status is None:
+        return {"path": path, "exists": False, "type": None, "bytes": None, "sha256": None, "modified_at": None}
+    is_file = stat.S_ISREG(status.st_mode)
+    return {
+        "path": path,
+        "exists": True,
+        "type": kind_of(status.st_mode),
+        "bytes": status.st_size if is_file else None,
+        "sha256": files.read(path, 0, 0).sha256 if is_file else None,
+        "modified_at": to_text(Instant(status.st_mtime_ns // 1_000_000)),
+    }

@@ -55,6 +55,8 @@ class Bench:
         """Everything in the folder: mode and content."""
         found = {}
         for path in sorted(self.folder.rglob("*")):
+            if ".everstep" in path.parts:
+                continue
             content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
             found[str(path.relative_to(self.folder))] = (path.lstat().st_mode, content)
         return found

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import os
 from pathlib import Path
 
@@ -20,10 +21,12 @@ from everstep.wire.schema import compile_schema
 from tests.unit.contexts import call_of, context
 
 TOOLS = FileTools(Threads())
+KEYS = itertools.count()
 SPECS = {spec.name: spec for spec in TOOLS.tools()}
 
 
-async def called(root: Path, name: str, *, key: str = "k", **arguments: JsonValue) -> JsonObject:
+async def called(root: Path, name: str, *, key: str = "", **arguments: JsonValue) -> JsonObject:
+    key = key or f"k{next(KEYS)}"
     call = call_of(name, {word.rstrip("_"): value for word, value in arguments.items()}, key=key)
     assert compile_schema(SPECS[name].input_schema)(call.arguments) == []
     result = await TOOLS.execute(call, context(workdir=root))
@@ -39,13 +42,16 @@ def test_the_specs() -> None:
         "file.read": Effect.PURE,
         "file.list": Effect.PURE,
         "file.stat": Effect.PURE,
-        "file.write": Effect.IDEMPOTENT,
+        **{
+            f"file.{verb}": Effect.IDEMPOTENT for verb in ("write", "append", "edit", "copy", "move", "mkdir", "delete")
+        },
+        "file.apply": Effect.IDEMPOTENT,
     }
     for spec in SPECS.values():
         assert (spec.isolation, spec.timeout_ms) == ("thread", 30_000)
         properties = spec.input_schema["properties"]
         assert isinstance(properties, dict)
-        path = properties["path"]
+        path = properties.get("path") or properties.get("from") or properties["ops"]
         assert isinstance(path, dict)
         assert path["x-everstep-kind"] == "checked"
         for argument in properties.values():
@@ -200,7 +206,7 @@ def test_a_hostile_path_is_a_problem_before_any_call() -> None:
 
 
 async def test_calls_are_independent(tmp_path: Path) -> None:
-    writes = [called(tmp_path, "file.write", key=f"k{n}", path=f"d/{n}", text=str(n)) for n in range(20)]
+    writes = [called(tmp_path, "file.write", key=f"i{n}", path=f"d/{n}", text=str(n)) for n in range(20)]
     await asyncio.gather(*writes)
     assert {file.name: file.read_text() for file in (tmp_path / "d").iterdir()} == {str(n): str(n) for n in range(20)}
 
@@ -213,7 +219,7 @@ async def test_handles_stay_flat(tmp_path: Path) -> None:
     await called(tmp_path, "file.write", path="a/b", text="x")
     before = handles()
     for n in range(50):
-        await called(tmp_path, "file.write", key=f"k{n}", path="a/b", text=str(n))
+        await called(tmp_path, "file.write", key=f"h{n}", path="a/b", text=str(n))
         await called(tmp_path, "file.read", path="a/b")
         await called(tmp_path, "file.list", depth=3)
         for bad in ("a", "a/b/c"):
