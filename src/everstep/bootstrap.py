@@ -17,6 +17,7 @@ from everstep.adapters.secrets import KnownSecrets, gather
 from everstep.adapters.stores.sqlite.connect import Durability
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.adapters.telemetry.logs import LogSink
+from everstep.adapters.telemetry.notify import Notifier
 from everstep.adapters.telemetry.redacted import RedactedSink
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.function import FunctionAdapter
@@ -113,11 +114,20 @@ def build(
     adapters = adapters_of(settings, tools, outside.codec, outside.secrets)
     parts = assemble(settings, adapters, outside, carries=carries)
     if carries != "none":
-        parts.runtime.telemetry = partial(_telemetry, os.environ, parts.runtime.kit)
+        parts.runtime.telemetry = partial(_telemetry, settings, os.environ, parts.runtime.kit)
     return parts
 
 
-def _telemetry(environment: Mapping[str, str], kit: Kit) -> Telemetry | None:
+def _telemetry(settings: Settings, environment: Mapping[str, str], kit: Kit) -> list[Telemetry]:
+    """Everybody who is told what happens here."""
+    notified: list[Telemetry] = []
+    if settings.notify.on and (settings.notify.command or settings.notify.webhook):
+        notified.append(Notifier(settings.notify, kit.sink))
+    exported = _exported(environment, kit)
+    return notified if exported is None else [*notified, exported]
+
+
+def _exported(environment: Mapping[str, str], kit: Kit) -> Telemetry | None:
     """Where the environment says that figures and traces go, if it does; raises SettingsError without the extra."""
     wanted = any(name in environment for name in OTEL_ENDPOINTS)
     if not wanted or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":

@@ -6,7 +6,7 @@ Nothing is accepted before the scan is done; if it fails, the gate stays closed 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from everstep.domain.errors import EngineClosed, EverstepError
 from everstep.domain.ids import TaskId
@@ -44,13 +44,13 @@ class Runtime:
         kit.breakers.wake = self.loop.rouse
         self.troubles = TroubleDesk(kit)
         self.gate = Gate(ready=False, reason="not started")
-        self.telemetry: Callable[[], Telemetry | None] = lambda: None
+        self.telemetry: Callable[[], Sequence[Telemetry]] = tuple
         """Who passes on what happens, asked for when it is opened."""
         self._worker = worker
         self._carries = carries
         self._heartbeat: Heartbeat | None = None
         self._carrying: asyncio.Task[None] | None = None
-        self._telling: asyncio.Task[None] | None = None
+        self._telling: list[asyncio.Task[None]] = []
         self._duties: list[asyncio.Task[None]] = []
         """What is looked after beside the walks."""
 
@@ -60,8 +60,7 @@ class Runtime:
         await self.kit.store.open(self._worker)
         self.kit.breakers.learned(await self.kit.store.troubles.breakers())
         self.gate = Gate(ready=False, reason="recovery scan")
-        if (telemetry := self.telemetry()) is not None:
-            self._telling = asyncio.create_task(tell_all(self.kit.feed.join(None), telemetry))
+        self._telling = [asyncio.create_task(tell_all(self.kit.feed.join(None), one)) for one in self.telemetry()]
         self._heartbeat = Heartbeat(self.kit)
         self._heartbeat.start()
 
@@ -93,8 +92,8 @@ class Runtime:
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self.kit.feed.close()
-        if self._telling is not None:
-            await self._telling
+        for telling in self._telling:
+            await telling
         await self.kit.catalog.close()
         await self.kit.store.close()
 

@@ -33,9 +33,11 @@ from everstep.settings.kinds import (
     Value,
     flag_key,
     one_of,
+    some_of,
 )
 from everstep.settings.kinds import key_of as _key
 from everstep.settings.mcp_keys import MCP_FAMILIES, MCP_KEYS
+from everstep.settings.notify import OCCASIONS
 from everstep.settings.tool_keys import TOOL_FAMILIES, TOOL_KEYS
 
 # --- the table ---
@@ -81,6 +83,10 @@ KEYS: Final = (
     _key("events.queue", COUNT, 1_000, "frames that wait for one slow reader", within=(10, 100_000)),
     _key("events.queue_bytes", SIZE, "1MiB", "and how much they may be together", within=(64 * KIB, 1 << 30)),
     _key("events.sockets_per_token", COUNT, 32, "streams of one token at the same time", within=(1, 100_000)),
+    _key("notify.on", some_of(*OCCASIONS), ["needs_you", "failed"], "of what somebody is told"),
+    _key("notify.command", WORDS, [], "a command that is told, as JSON on its stdin"),
+    _key("notify.webhook", TEXT, "", "an address that is told, by POST with JSON"),
+    flag_key("notify.bell", "whether a terminal that follows a task rings when it needs you", default=True),
     _key("engine.tasks", COUNT, 64, "tasks at work in one process", within=(1, 10_000)),
     _key("engine.heartbeat", DURATION, "5s", "how often a worker gives a sign of life", within=(100, 60 * SECOND)),
     _key(

@@ -165,5 +165,15 @@ def key_of(name: str, kind: Kind, default: JsonValue, meaning: str, *, within: t
     return Key(name=name, kind=kind, default=default, meaning=meaning, least=within[0], most=within[1])
 
 
+def some_of(*words: str) -> Kind:
+    """A list of some of these."""
+
+    def read(value: JsonValue) -> Value:
+        said = _words(value)
+        return said if isinstance(said, tuple) and all(word in words for word in said) else None
+
+    return Kind(noun=f"a list of some of {', '.join(words)}", read=read, from_text=_words_in)
+
+
 def flag_key(name: str, meaning: str, *, default: bool) -> Key:
     return Key(name=name, kind=FLAG, default=default, meaning=meaning, most=1)

@@ -15,6 +15,7 @@ from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.settings.keys import BY_NAME, KEYS, checked, known, refused
 from everstep.settings.kinds import Value
+from everstep.settings.notify import NotifySettings, notify_of
 
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
@@ -124,6 +125,7 @@ class Settings:
     serve: ServeSettings
     engine: EngineSettings
     events: EventSettings
+    notify: NotifySettings
     limits: LimitSettings
     consent: Consent
     """What the operator says about calls."""
@@ -227,6 +229,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
             queue_bytes=merged.number("events.queue_bytes"),
             sockets_per_token=merged.number("events.sockets_per_token"),
         ),
+        notify=notify_of(merged.words, merged.text, merged.flag),
         limits=LimitSettings(
             body_bytes=merged.number("limits.body"),
             items=merged.number("limits.items"),

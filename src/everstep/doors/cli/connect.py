@@ -172,6 +172,7 @@ def settings_of(session: Session, **flags: JsonValue) -> Settings:
         store = str(Path(store).absolute())
     settings = load_settings({"store": store, "config": session.config, **flags})
     importable(settings)
+    session.bell = settings.notify.bell
     return settings
 
 

@@ -66,6 +66,8 @@ class LiveScreen:
             return
         event = frame["event"]
         step = view.steps.get(event.get("step") or "")
+        if event["type"] == "pause.opened" and event.get("step") and self._session.bell:
+            sys.stderr.write("\a")
         if self._session.verbose:
             self._fresh += self._verbose_lines(event)
         if step is not None and event["type"] in _ENDS:

@@ -41,6 +41,8 @@ class Session:
     no_color: bool = False
     quiet: bool = False
     verbose: int = 0
+    bell: bool = True
+    """Whether a task that needs somebody rings."""
     out: IO[str] = field(default_factory=lambda: sys.stdout)
     """Where results go, whatever becomes of stdout meanwhile."""
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from everstep.doors.cli.progress import LiveScreen
 from everstep.doors.cli.screens import STILL_RUNNING_S, JsonScreen, PlainScreen
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.view import TaskView
@@ -56,3 +57,17 @@ def test_frames_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         screen.frame(one)
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert printed == [frame, {"type": "tick", "seq": 2}]
+
+
+@pytest.mark.parametrize("bell", [True, False])
+def test_a_terminal_rings_when_somebody_is_needed_unless_told_not_to(
+    bell: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen, view, story = LiveScreen(Session(bell=bell, quiet=True)), TaskView.of(task()), Story()
+    screen.begin(view, taken_up=False)
+    for frame in (story.attempt("hits"), story.paused()):
+        assert "\a" not in capsys.readouterr().err
+        view.absorb(frame)
+        screen.frame(frame)
+    assert ("\a" in capsys.readouterr().err) is bell
+    screen.close()
