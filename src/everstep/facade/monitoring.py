@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from everstep.domain.histogram import Family, Labels
+from everstep.domain.history import Kind
 from everstep.domain.ids import TaskId
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.engine.figures import counter, gauge, histogram
 from everstep.engine.runtime import Runtime
 from everstep.facade.insight import Insight
+from everstep.ports.history import HistoryFilter
 
 
 class Monitoring(Insight):
@@ -46,6 +48,9 @@ class Monitoring(Insight):
         breakers: Counter[Labels] = Counter((one.state.value,) for one in await kit.store.troubles.breakers())
         statuses: dict[Labels, float] = {(status.value,): info.tasks.get(status.value, 0) for status in TaskStatus}
         pools = kit.passage.pools.figures()
+        judged: Counter[Labels] = Counter()
+        for row in await kit.store.history.rows(HistoryFilter(kind=Kind.CALIBRATION)):
+            judged[(row.key.outcome,)] += round(row.sketch.n)
         slots: dict[Labels, float] = {
             (pool, what): value
             for pool, figures in pools.items()
@@ -59,6 +64,7 @@ class Monitoring(Insight):
             gauge("held_tasks", "Tasks that are being carried here.", (), {(): self.busy}),
             gauge("breakers", "Breakers that had trouble, by state.", ("state",), breakers),
             gauge("pool_slots", "Slots of the pools in use.", ("pool", "what"), slots),
+            gauge("estimates", "First estimates held against ends, of 30 days.", ("outcome",), judged),
             gauge("store_bytes", "The size of the store's file.", (), {(): info.size_bytes}),
             counter("events", "Events in the journal.", (), {(): info.events}),
             *([] if info.commits is None else [histogram("commit_seconds", "Flushes.", (), {(): info.commits})]),

@@ -91,6 +91,11 @@ async def waits_for_a_time(scene: Scene) -> None:
     await scene.past("2d")
 
 
+async def waits_for_an_event(scene: Scene) -> None:
+    await scene.start({"id": "w", "tool": "wait", "with": {"event": "paid", "timeout": "1d"}, "on_error": "continue"})
+    await scene.past("2d")
+
+
 async def a_child(scene: Scene) -> None:
     kid: JsonObject = {"name": "kid", "steps": [HOLD]}
     await scene.start({"id": "sub", "tool": "plan.run", "with": {"plan": kid}})
@@ -164,6 +169,7 @@ async def reworked(scene: Scene) -> None:
 STORIES: tuple[Story, ...] = (
     plain, retried, failed_with_a_last_step, handed_over, approved, asked, waits_for_a_time, a_child, for_each, slots,
     rates, breakers, limited, paused_and_cancelled, paused_in_the_queue, crashed, reworked,
+    waits_for_an_event,
 )  # fmt: skip
 
 
@@ -208,6 +214,7 @@ EXPECTED: dict[Story, set[str]] = {
     retried: {"retry"},
     approved: {"person"},
     waits_for_a_time: {"time"},
+    waits_for_an_event: {"event"},
     a_child: {"child"},
     slots: {"slot"},
     rates: {"rate"},
