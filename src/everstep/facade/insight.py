@@ -1,14 +1,13 @@
 """Insight: how it went, for people who wonder. Over some hours by history, of one task by its journal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from everstep.domain.events import Recorded
-from everstep.domain.history import HOUR_MS, hour_of
+from everstep.domain.history import HOUR_MS, HistoryRow, hour_of
 from everstep.domain.ids import Instant, Seq
 from everstep.domain.record import record
-from everstep.domain.regression import Regression, regressions
-from everstep.domain.stats import Stats, stats_of
+from everstep.domain.regression import Timed
 from everstep.domain.task import TaskState
 from everstep.domain.timeline import Leg, Timeline, critical_path, timeline_of
 from everstep.engine.runtime import Runtime
@@ -22,13 +21,14 @@ PAGE: Final = 500
 
 
 @record
-class Figured:
-    """An answer about the last hours."""
+class Seen:
+    """What there is about the last hours. To add it up takes a while: not on the loop."""
 
-    stats: Stats
+    rows: Sequence[HistoryRow]
     now: Mapping[str, int]
     """Tasks by status."""
-    slow: tuple[Regression, ...]
+    calls: tuple[Timed, ...]
+    """Of late."""
     as_of: Instant
 
 
@@ -39,18 +39,15 @@ class Insight:
         self._runtime = runtime
         self._kit = runtime.kit
 
-    async def stats(self, owner: str, plan: str | None, hours: int) -> Figured:
+    async def stats(self, owner: str, plan: str | None, hours: int) -> Seen:
         """How it went over the last hours; what has just ended is taken in first."""
         await self._runtime.historian.catch_up(CATCH_UP_S)
         kit, now = self._kit, self._kit.clock.now()
         history = kit.store.history
         which = HistoryFilter(owner=owner, plan=plan, since=hour_of(Instant(now - hours * HOUR_MS)))
-        slow = regressions(one for one in await history.recent(RECENT) if one.owner == owner)
-        return Figured(
-            stats=stats_of(await history.rows(which)),
-            now=await history.statuses(owner, plan),
-            slow=tuple(one for _, one in slow if plan in (None, one.plan)),
-            as_of=now,
+        calls = [one for one in await history.recent(RECENT) if one.owner == owner and plan in (None, one.plan)]
+        return Seen(
+            rows=await history.rows(which), now=await history.statuses(owner, plan), calls=tuple(calls), as_of=now
         )
 
     async def report(self, state: TaskState) -> tuple[Timeline, list[Leg]]:

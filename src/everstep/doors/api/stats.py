@@ -1,9 +1,13 @@
 """`/v1/stats`: how it went over the last hours, of all plans or one; or where the time of one task went."""
 
+import asyncio
 from typing import Final
 
 from everstep.domain.errors import Validation
 from everstep.domain.quantities import parse_duration
+from everstep.domain.regression import regressions
+from everstep.domain.stats import stats_of
+from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
 from everstep.wire.stats import report_json, stats_json
@@ -23,8 +27,12 @@ async def read(back: Backing, asked: Asked) -> Response:
         return reply(report_json(timeline, state, legs))
     hours = _hours(query.get("range", "24h"))
     seen = await monitoring.stats(asked.who.owner, query.get("plan"), hours)
-    body = stats_json(seen.stats, hours, now=seen.now, slow=seen.slow, as_of=seen.as_of)
-    return reply({"plan": query.get("plan"), **body})
+
+    def added_up() -> JsonObject:
+        slow = [one for _, one in regressions(seen.calls)]
+        return stats_json(stats_of(seen.rows), hours, now=seen.now, slow=slow, as_of=seen.as_of)
+
+    return reply({"plan": query.get("plan"), **await asyncio.to_thread(added_up)})
 
 
 def _hours(text: str) -> int:
