@@ -1,7 +1,7 @@
 """Monitoring: the desk's figures, for machines that watch."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from everstep.domain.histogram import Family, Labels
 from everstep.domain.history import Kind
@@ -36,6 +36,10 @@ class Monitoring(Insight):
     def dropped(self) -> int:
         """How many watchers were let go because they did not read."""
         return sum(self.figures.dropped.values())
+
+    async def statuses(self, owner: str) -> Mapping[str, int]:
+        """How many tasks of an owner stand where."""
+        return await self._kit.store.history.statuses(owner, None)
 
     async def states(self, tasks: Sequence[TaskId]) -> list[TaskState]:
         """These tasks, those of them that are there."""

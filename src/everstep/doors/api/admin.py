@@ -1,15 +1,20 @@
 """Health: whether the engine lives, takes work, and on what it works. Answers while nothing else does."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from everstep.domain.errors import StoreError, Validation
 from everstep.domain.pausing import GRACEFUL
 from everstep.domain.queue import live_tasks_max
+from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
 from everstep.ports.traffic import Halt
 from everstep.wire.times import to_text
+
+OF_ALL: Final = ("events", "size_bytes")
+"""Figures of the store from which one owner could tell what others do."""
 
 
 async def health(back: Backing, asked: Asked) -> Response:
@@ -42,12 +47,16 @@ def halt_json(halt: Halt | None) -> JsonObject | None:
 
 
 async def _health(back: Backing, asked: Asked) -> JsonObject:
-    """Two facts for anybody, the rest for those who may look."""
+    """Two facts for anybody, the rest for those who may look; what tells of all owners only for an administrator."""
     gate = back.desk.gate
     store, trouble = await _store(back)
     status = "ok" if gate.ready and trouble is None else "degraded"
     if asked.request.who is None:
         return {"status": status, "ready": gate.ready}
+    sees_all = "admin" in asked.request.by.scopes
+    if store is not None and not sees_all:
+        mine = await back.desk.monitoring.statuses(asked.who.owner)
+        store = {**store, "tasks": {status: mine.get(status, 0) for status in TaskStatus}, **dict.fromkeys(OF_ALL)}
     return {
         "status": status,
         "ready": gate.ready,
@@ -60,14 +69,16 @@ async def _health(back: Backing, asked: Asked) -> JsonObject:
         "containment": None,
         "halt": halt_json(back.desk.halted),
         "queue": queue_json(store),
-        "load": {"tasks": back.desk.monitoring.busy, "max": back.settings.engine.tasks},
+        "load": {"tasks": back.desk.monitoring.busy, "max": back.settings.engine.tasks} if sees_all else None,
         "limits": {
             "tasks": back.settings.engine.tasks,
             "live_tasks": live_tasks_max(back.settings.owner, back.settings.limits.live_tasks),
         },
-        "pools": pools_json(back.desk.pool_figures),
+        "pools": pools_json(back.desk.pool_figures) if sees_all else None,
         "rates": {**back.settings.rates},
-        "streams": {"open": back.desk.monitoring.watchers, "dropped": back.desk.monitoring.dropped},
+        "streams": {"open": back.desk.monitoring.watchers, "dropped": back.desk.monitoring.dropped}
+        if sees_all
+        else None,
     }
 
 

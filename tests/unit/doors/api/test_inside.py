@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from everstep.adapters.telemetry.logs import LogSink
+from everstep.domain.access import Principal
 from everstep.domain.errors import Unavailable
 from everstep.domain.events import Who
 from everstep.domain.values import JsonValue
@@ -309,6 +311,19 @@ async def test_health_tells_how_the_engine_is(window: Window, monkeypatch: pytes
     monkeypatch.setattr(window.engine.desk, "info", away)
     health = await window.good("GET", "/v1/health")
     assert (health["status"], health["reason"], health["store"]) == ("degraded", "the disk is gone", None)
+
+
+async def test_health_tells_an_owner_nothing_of_the_others(window: Window) -> None:
+    await window.start(ECHO)
+    await window.engine.clock.advance("1s")
+    asked = window.request("GET", "/v1/health", who=EVE)
+    reader = Principal(owner=EVE.owner, actor=EVE.actor, scopes=frozenset({"read"}))
+    before: Any = (await window.api.handle(replace(asked, principal=reader))).json()
+    assert before["store"]["tasks"]["completed"] == 0
+    assert (before["store"]["events"], before["load"], before["pools"], before["streams"]) == (None, None, None, None)
+    await window.start(ECHO)
+    assert (await window.api.handle(replace(asked, principal=reader))).json() == before
+    assert (await window.good("GET", "/v1/health"))["store"]["tasks"]["completed"] >= 1
 
 
 async def test_health_answers_when_nothing_else_does() -> None:
