@@ -1,6 +1,10 @@
-"""Pace: looks now and then whether the calls of some step have become slower, and says so once."""
+"""Pace: looks now and then whether the calls of some step have become slower, and says so once.
 
-from typing import Final
+Chance alone makes one window in a hundred look slower, and a busy step has many windows. So what is told must still be
+slow when it is looked at again.
+"""
+
+from typing import Final, TypeAlias
 
 from everstep.domain.errors import EverstepError
 from everstep.domain.ids import Instant
@@ -10,6 +14,8 @@ from everstep.engine.feed import Notice
 from everstep.engine.kit import Kit
 
 EVERY_MS: Final = 60_000
+Place: TypeAlias = tuple[str, str, str, str]
+"""Owner, plan, step, tool."""
 RECENT: Final = 20_000
 """Events that are looked at: some thousands of calls."""
 
@@ -20,7 +26,9 @@ class Pace:
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
         self._next = Instant(0)
-        self._slow: set[tuple[str, str, str, str]] = set()
+        self._slow: set[Place] = set()
+        """What was slow at the last look."""
+        self._told: set[Place] = set()
         """What was told of, and is slow still."""
 
     async def look(self) -> None:
@@ -36,9 +44,11 @@ class Pace:
             return
         slow = {(owner, one.plan, one.step, one.tool): one for owner, one in found}
         for place, one in slow.items():
-            if place not in self._slow:
+            if place in self._slow and place not in self._told:
+                self._told.add(place)
                 self._tell(place[0], one)
         self._slow = set(slow)
+        self._told &= self._slow
 
     def _tell(self, owner: str, one: Regression) -> None:
         kit = self._kit

@@ -220,7 +220,7 @@ async def test_a_step_that_becomes_slower_is_told_once_and_shown_until_it_is_fas
     await run(120)
     assert (await stats(window))["regressions"] == []
     pace.factor = 3.0
-    await run(40)
+    await run(60)
     (slow,) = (await stats(window))["regressions"]
     assert (slow["plan"], slow["step"], slow["tool"]) == ("paced", "s0", "test.pace")
     assert (slow["before_s"], slow["now_s"], slow["ratio"]) == (0.1, 0.3, 3.0)
