@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
 from everstep.adapters.entropy import SystemEntropy
+from everstep.adapters.gauge import MachineGauge
 from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
 from everstep.adapters.secrets import KnownSecrets, gather
@@ -45,6 +46,7 @@ from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
+from everstep.ports.gauge import Gauge
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store, Worker
 from everstep.ports.telemetry import Telemetry
@@ -55,6 +57,7 @@ from everstep.wire.values import Codec
 
 __all__ = [
     "Door",
+    "Gauge",
     "KnownSecrets",
     "Outside",
     "Parts",
@@ -93,6 +96,8 @@ class Outside:
     secrets: KnownSecrets = field(default_factory=lambda: KnownSecrets({}, {}))
     traffic: Traffic | None = None
     """None: the store is that too."""
+    gauge: Gauge | None = None
+    """None: nobody looks how much is left of the machine."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -164,6 +169,7 @@ def the_world(settings: Settings) -> Outside:
         sink=LogSink(settings.log_path, level=settings.log_level),
         fault=fault,
         codec=codec,
+        gauge=MachineGauge(settings.store_path.parent),
     )
 
 
@@ -222,7 +228,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         heartbeat_at=now,
     )
     only = () if carries == "own" else None
-    runtime = Runtime(kit, worker, carries=carries != "none", only=only)
+    runtime = Runtime(kit, worker, carries=carries != "none", only=only, gauge=outside.gauge)
     return Parts(runtime=runtime, workspace=str(settings.workspace), sink=sink)
 
 

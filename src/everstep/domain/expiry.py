@@ -11,7 +11,7 @@ from everstep.domain.approval import Names, rejected
 from everstep.domain.commands import cancel_task, lift
 from everstep.domain.continuation import is_handoff
 from everstep.domain.ids import Instant, Millis, StepPath
-from everstep.domain.pauses import LIFTED_BY_RESUME, OF_THE_TASK, Pause
+from everstep.domain.pauses import OF_THE_TASK, Pause, PauseType
 from everstep.domain.record import record
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import TaskState
@@ -48,7 +48,7 @@ def patience_with(pause: Pause, state: TaskState, usual: Patience) -> Patience |
     """
     if is_handoff(pause):
         return Patience(length_ms=usual.handoff_ms, then="cancel")
-    if pause.type in LIFTED_BY_RESUME:
+    if pause.type is PauseType.USER_REQUESTED:
         return Patience(length_ms=state.pause_timeout_ms or usual.length_ms, then=usual.then)
     if state.pause_timeout_ms is None or usual.then != "cancel":
         return None

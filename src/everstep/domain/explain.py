@@ -10,7 +10,15 @@ from typing import Final
 
 from everstep.domain.decide import spec_of
 from everstep.domain.ids import Instant, StepPath
-from everstep.domain.pauses import OF_THE_TASK, DurableWait, LimitReached, Pause, PauseType, UserRequested
+from everstep.domain.pauses import (
+    OF_THE_TASK,
+    DurableWait,
+    LimitReached,
+    Pause,
+    PauseType,
+    ResourcePressure,
+    UserRequested,
+)
 from everstep.domain.plan import StepSpec
 from everstep.domain.record import record
 from everstep.domain.states import TASK_MOVES, TERMINAL, Phase, StepStatus, TaskStatus
@@ -248,6 +256,9 @@ def _asks(pause: Pause, since: Instant) -> Standing:
             doing = f"paused by {by}"
         case LimitReached(limit=limit, used=used, max=most):
             doing = f"has used up its {limit}: {used:g} of {most:g}"
+        case ResourcePressure(what=what):
+            doing = f"stands still because too little {what} is left"
+            on = WaitingOn(kind="pressure", detail=what, until=None, ref=pause.id)
         case _:
             doing = f"step {pause.step} waits for {_WAITS_FOR[pause.type]}"
     return Standing(doing=doing, since=since, waiting_on=on)

@@ -24,6 +24,7 @@ class PauseType(StrEnum):
     UNCERTAIN_OUTCOME = "uncertainOutcome"
     LIMIT_REACHED = "limitReached"
     USER_REQUESTED = "userRequested"
+    RESOURCE_PRESSURE = "resourcePressure"
 
 
 class PauseStatus(StrEnum):
@@ -119,6 +120,14 @@ class UserRequested:
     note: str | None
 
 
+@record
+class ResourcePressure:
+    """Too little is left of memory or disk; `level` is the share in use. It goes on by itself."""
+
+    what: str
+    level: float
+
+
 Reason: TypeAlias = (
     UnresolvableParams
     | SchemaMismatch
@@ -129,6 +138,7 @@ Reason: TypeAlias = (
     | UncertainOutcome
     | LimitReached
     | UserRequested
+    | ResourcePressure
 )
 
 TYPE_OF: Final[dict[type, PauseType]] = {
@@ -141,6 +151,7 @@ TYPE_OF: Final[dict[type, PauseType]] = {
     UncertainOutcome: PauseType.UNCERTAIN_OUTCOME,
     LimitReached: PauseType.LIMIT_REACHED,
     UserRequested: PauseType.USER_REQUESTED,
+    ResourcePressure: PauseType.RESOURCE_PRESSURE,
 }
 
 ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
@@ -153,16 +164,17 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
     PauseType.UNCERTAIN_OUTCOME: ("happened", "not_happened", "fail", "skip"),
     PauseType.LIMIT_REACHED: ("raise_limit", "cancel"),
     PauseType.USER_REQUESTED: ("resume", "cancel"),
+    PauseType.RESOURCE_PRESSURE: ("resume", "cancel"),
 }
 """What may be answered to each, in the order in which it is offered."""
 
-OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED, PauseType.LIMIT_REACHED})
+OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED, PauseType.LIMIT_REACHED, PauseType.RESOURCE_PRESSURE})
 """Pauses of the whole task: while one is open an answer to another starts nothing."""
 
 
 FOR_PRODUCER: Final = frozenset({"run_producer", "supply_output"})
 """Answers to an unresolved dependency that concern the step which should have given the output."""
-LIFTED_BY_RESUME: Final = frozenset({PauseType.USER_REQUESTED})
+LIFTED_BY_RESUME: Final = frozenset({PauseType.USER_REQUESTED, PauseType.RESOURCE_PRESSURE})
 """Pauses of the whole task that `resume` ends; the others want an answer."""
 MAY_ANSWER: Final[dict[str, tuple[str, ...]]] = {
     "human": ("human",),

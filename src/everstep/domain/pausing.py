@@ -3,10 +3,11 @@
 from typing import Final
 
 from everstep.domain import events as e
-from everstep.domain.commands import Drafts, illegal
+from everstep.domain.commands import Drafts, illegal, lift
 from everstep.domain.errors import Validation
 from everstep.domain.ids import PauseId, StepPath
-from everstep.domain.pauses import Pause, PauseType, UserRequested
+from everstep.domain.pauses import Pause, PauseType, ResourcePressure, UserRequested
+from everstep.domain.pressure import Reading
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
@@ -38,11 +39,35 @@ def pause_task(state: TaskState, wish: PauseWish) -> Drafts:
         reason = UserRequested(by=wish.by, note=wish.note)
         asked = Pause(id=wish.id, step=None, reason=reason, title="Paused", why=wish.note or f"{wish.by} asked for it")
         opened = (e.Draft(body=e.PauseOpened(pause=asked)),)
+    return _held(state, asked, opened, wish.mode)
+
+
+def pause_for_pressure(state: TaskState, id: PauseId, short: Reading) -> Drafts:
+    """The machine has too little left: the task stands still, unless it does or ends already."""
+    if state.status in TERMINAL or state.status is TaskStatus.CANCELLING or state.held_back:
+        return ()
+    reason = ResourcePressure(what=short.what, level=short.level)
+    why = f"too little {short.what} is left: {short.level:.1%} are in use"
+    asked = Pause(id=id, step=None, reason=reason, title=f"Waits for {short.what}", why=why)
+    return _held(state, asked, (e.Draft(body=e.PauseOpened(pause=asked)),), GRACEFUL)
+
+
+def go_on_after_pressure(state: TaskState) -> Drafts:
+    """There is enough again."""
+    pressed = next((one for one in state.pauses.values() if one.type is PauseType.RESOURCE_PRESSURE), None)
+    if pressed is None or state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
+        return ()
+    note = "there is enough again"
+    return lift(state, pressed, e.Draft(body=e.PauseAnswered(pause=pressed.id, answer="resume", note=note)), note)
+
+
+def _held(state: TaskState, asked: Pause, opened: Drafts, mode: str) -> Drafts:
+    """How the pause takes effect from where the task stands."""
     match state.status:
-        case TaskStatus.RUNNING if opened or (wish.mode == IMMEDIATE and state.in_flight):
-            return (*opened, _pausing(state, asked.id, wish.mode))
-        case TaskStatus.PAUSING if wish.mode == IMMEDIATE and not (state.pausing and state.pausing.mode == wish.mode):
-            return (*opened, _pausing(state, asked.id, wish.mode))
+        case TaskStatus.RUNNING if opened or (mode == IMMEDIATE and state.in_flight):
+            return (*opened, _pausing(state, asked.id, mode))
+        case TaskStatus.PAUSING if mode == IMMEDIATE and not (state.pausing and state.pausing.mode == mode):
+            return (*opened, _pausing(state, asked.id, mode))
         case TaskStatus.QUEUED | TaskStatus.STALLED if opened and not state.in_flight:
             return (*opened, e.Draft(body=e.TaskPaused(pause=asked.id, reason_type=asked.type)))
         case _:  # paused, or on its way there; or stalled in a call, which has to be judged first

@@ -4,7 +4,7 @@ A walk that only waits for a time leaves the loop: its task keeps the lease and 
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from everstep.domain.errors import EverstepError, LeaseLost, StoreError
 from everstep.domain.fold import fold
@@ -48,7 +48,7 @@ class Loop:
     def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
         free = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.passage.halted is not None:
+        if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.passage.closed:
             return False
         self._adopting[task] = False
         return True
@@ -186,6 +186,10 @@ class Loop:
         """The only tasks this loop carries; None: all."""
         return None if self._only is None else frozenset(self._only)
 
+    def walking(self) -> Mapping[TaskId, str]:
+        """What is being walked, and whose it is."""
+        return {task: walk.state.owner for task, walk in self._walks.items()}
+
     @property
     def carried(self) -> Sequence[TaskState]:
         """The tasks that are being walked, as they stand."""
@@ -210,7 +214,7 @@ class Loop:
 
     async def _claim(self) -> None:
         room = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
-        if room <= 0 or not self._more or self._kit.closing or self._kit.passage.halted is not None:
+        if room <= 0 or not self._more or self._kit.closing or self._kit.passage.closed:
             return
         self._more = False
         self._nudged.clear()

@@ -47,8 +47,15 @@ class Passage:
     """Places that were reserved and not used yet, by attempt; None: there was none left today."""
     halted: Halt | None = None
     """Everything stands still: nothing is claimed, no call begins."""
+    pressed: str | None = None
+    """What too little is left of: nothing is claimed."""
     lifted_at: Instant | None = None
     """When that was over, if it was since the start."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether no task is taken up now."""
+        return self.halted is not None or self.pressed is not None
 
     def allowance(self, tool: ToolSpec) -> Allowance | None:
         """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name."""

@@ -17,9 +17,9 @@ from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.recover import scan, stale_before
 from everstep.engine.troubles import TroubleDesk
-from everstep.engine.upkeep.historian import CLOSING_S, Historian
+from everstep.engine.upkeep.duties import Duties
 from everstep.engine.upkeep.telling import tell_all
-from everstep.engine.upkeep.timers import Timers
+from everstep.ports.gauge import Gauge
 from everstep.ports.store import Worker
 from everstep.ports.telemetry import Telemetry
 
@@ -36,11 +36,12 @@ class Gate:
 class Runtime:
     """One engine's life."""
 
-    def __init__(self, kit: Kit, worker: Worker, *, carries: bool, only: Iterable[TaskId] | None) -> None:
+    def __init__(
+        self, kit: Kit, worker: Worker, *, carries: bool, only: Iterable[TaskId] | None, gauge: Gauge | None = None
+    ) -> None:
         self.kit = kit
         self.loop = Loop(kit, only)
-        self.timers = Timers(kit, lambda: self.loop.own, self.loop.nudge)
-        self.historian = Historian(kit)
+        self.duties = Duties(kit, self.loop, gauge)
         kit.breakers.wake = self.loop.rouse
         self.troubles = TroubleDesk(kit)
         self.gate = Gate(ready=False, reason="not started")
@@ -51,8 +52,6 @@ class Runtime:
         self._heartbeat: Heartbeat | None = None
         self._carrying: asyncio.Task[None] | None = None
         self._telling: list[asyncio.Task[None]] = []
-        self._duties: list[asyncio.Task[None]] = []
-        """What is looked after beside the walks."""
 
     async def open(self) -> None:
         """Take the store; from here on health answers, and nothing else does."""
@@ -77,7 +76,7 @@ class Runtime:
         self.gate = Gate(ready=True, reason="", recovered=recovered)
         if self._carries:
             self._carrying = asyncio.create_task(self.loop.carry())
-            self._duties = [asyncio.create_task(duty) for duty in (self.timers.watch(), self.historian.watch())]
+            self.duties.start()
         return recovered
 
     async def close(self) -> None:
@@ -85,10 +84,10 @@ class Runtime:
         self.gate = Gate(ready=False, reason="stopping")
         self.kit.fault("stop.release.before")
         await self.loop.stop(self.kit.limits.shutdown_grace_s)
-        self.timers.stop()
+        self.duties.stop()
         if self._carrying is not None:
             await self._carrying
-            await self._end_duties()
+            await self.duties.end()
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self.kit.feed.close()
@@ -97,17 +96,9 @@ class Runtime:
         await self.kit.catalog.close()
         await self.kit.store.close()
 
-    async def _end_duties(self) -> None:
-        """They have heard that we close; history may take a moment to catch up."""
-        timers, historian = self._duties
-        await timers
-        historian.cancel()
-        await asyncio.wait((historian,))
-        await self.historian.catch_up(CLOSING_S)
-
     async def die(self) -> None:
         """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""
-        duties = [*([] if self._carrying is None else [self._carrying]), *self._duties]
+        duties = [*([] if self._carrying is None else [self._carrying]), *self.duties.running]
         for duty in duties:
             duty.cancel()
         if duties:

@@ -41,7 +41,7 @@ class Insight:
 
     async def stats(self, owner: str, plan: str | None, hours: int) -> Seen:
         """How it went over the last hours; what has just ended is taken in first."""
-        await self._runtime.historian.catch_up(CATCH_UP_S)
+        await self._runtime.duties.historian.catch_up(CATCH_UP_S)
         kit, now = self._kit, self._kit.clock.now()
         history = kit.store.history
         which = HistoryFilter(owner=owner, plan=plan, since=hour_of(Instant(now - hours * HOUR_MS)))

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
-from everstep.bootstrap import KnownSecrets, Outside, Parts, adapters_of, assemble
+from everstep.bootstrap import Gauge, KnownSecrets, Outside, Parts, adapters_of, assemble
 from everstep.domain.commands import Reply
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
@@ -109,7 +109,9 @@ class TestEngine:
         workspace: Path | None = None,
         more_tools: Iterable[object] = (),
         clock: VirtualClock | None = None,
+        gauge: Gauge | None = None,
     ) -> None:
+        self._gauge = gauge
         here = {} if workspace is None else {"workspace": str(workspace)}
         self._settings = load_settings({**here, **(config or {})}, env={})
         self._fakes = tools if isinstance(tools, Mapping) else {}
@@ -143,6 +145,7 @@ class TestEngine:
             sink=self.sink,
             fault=self._fault,
             codec=Codec(),
+            gauge=self._gauge,
             secrets=KnownSecrets(self._secrets, self._settings.grants),
         )
         adapters = adapters_of(self._settings, self._tools, outside.codec, outside.secrets)

@@ -74,6 +74,11 @@ class UserRequested(Struct, tag="userRequested", tag_field="type", rename="camel
     note: str | None
 
 
+class ResourcePressure(Struct, tag="resourcePressure", tag_field="type", rename="camel"):
+    what: str
+    level: float
+
+
 ReasonData: TypeAlias = (
     UnresolvableParams
     | SchemaMismatch
@@ -84,6 +89,7 @@ ReasonData: TypeAlias = (
     | UncertainOutcome
     | LimitReached
     | UserRequested
+    | ResourcePressure
 )
 
 _SPELLING: Final[dict[type[p.Reason], type[ReasonData]]] = {
@@ -96,6 +102,7 @@ _SPELLING: Final[dict[type[p.Reason], type[ReasonData]]] = {
     p.UncertainOutcome: UncertainOutcome,
     p.LimitReached: LimitReached,
     p.UserRequested: UserRequested,
+    p.ResourcePressure: ResourcePressure,
 }
 """Each reason and its spelling; the fields have the same names."""
 _MEANING: Final = {spelling: reason for reason, spelling in _SPELLING.items()}

@@ -66,6 +66,8 @@ def happened(reason: p.Reason) -> str:
             return f"The task reached its limit '{reason.limit}' ({reason.used:g} of {reason.max:g})."
         case p.UserRequested():
             return f"The task was paused by {reason.by}."
+        case p.ResourcePressure():
+            return f"The task waits because of pressure on {reason.what}."
         case _:
             assert_never(reason)
 

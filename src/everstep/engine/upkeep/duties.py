@@ -1,0 +1,46 @@
+"""What one engine looks after beside the walks: pauses that run out, history, and how much is left of the machine."""
+
+import asyncio
+
+from everstep.engine.kit import Kit
+from everstep.engine.loop import Loop
+from everstep.engine.upkeep.historian import CLOSING_S, Historian
+from everstep.engine.upkeep.pressure import Pressure
+from everstep.engine.upkeep.timers import Timers
+from everstep.ports.gauge import Gauge
+
+
+class Duties:
+    """Started with the gate, ended after the walks."""
+
+    def __init__(self, kit: Kit, loop: Loop, gauge: Gauge | None) -> None:
+        self.historian = Historian(kit)
+        self._timers = Timers(kit, lambda: loop.own, loop.nudge)
+        self._pressure = None if gauge is None else Pressure(kit, gauge, loop)
+        self._timing: asyncio.Task[None] | None = None
+        self._watches: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """From now on."""
+        self._timing = asyncio.create_task(self._timers.watch())
+        self._watches = [asyncio.create_task(self.historian.watch())]
+        if self._pressure is not None:
+            self._watches.append(asyncio.create_task(self._pressure.watch()))
+
+    def stop(self) -> None:
+        """The engine closes."""
+        self._timers.stop()
+
+    async def end(self) -> None:
+        """They have heard that we close; history may take a moment to catch up."""
+        if self._timing is not None:
+            await self._timing
+        for watch in self._watches:
+            watch.cancel()
+        await asyncio.wait(self._watches)
+        await self.historian.catch_up(CLOSING_S)
+
+    @property
+    def running(self) -> list[asyncio.Task[None]]:
+        """All of them."""
+        return [*([] if self._timing is None else [self._timing]), *self._watches]
