@@ -21,6 +21,9 @@ class Step:
 
     on_error: str
     effect: str
+    gated: bool = False
+    """Somebody has to allow its call."""
+    granted: bool = False
     at: str = "pending"
     why: str = ""
     """Of a pause: its type; of a skip: its reason."""
@@ -38,6 +41,10 @@ class Step:
         return len(self.tries) - 1
 
     def call(self) -> None:
+        """A grant carries a call and its repeats by the engine itself."""
+        if self.gated and not self.granted:
+            self.pause("approvalRequired")
+            return
         self.at = "calling"
         self.tries.append(self.tries[-1])
 
@@ -46,6 +53,12 @@ class Step:
 
     def pause(self, why: str) -> None:
         self.at, self.why = "paused", why
+
+    def anew(self) -> None:
+        """Somebody wants it done again: a new try, a new question."""
+        if self.calls:
+            self.new_try()
+        self.retries, self.granted = 0, False
 
     def skip(self, why: str) -> None:
         self.at, self.why = "skipped", why
@@ -155,12 +168,45 @@ class Model:
             step.skip("requested")
         elif given == "fail":
             self._fail(step)
+        elif given == "reject":
+            self._give_up(step)
         else:
             step.at = "ready"
             if given == "retry":
                 step.new_try()
-                step.retries = 0
+                step.retries, step.granted = 0, False
+            elif given == "approve":
+                step.granted = True
         self._go_on(before)
+
+    def leave_out(self, name: str) -> bool:
+        """A patch skips a step that has not begun, or asks."""
+        step = self.steps[name]
+        if self.ended is not None or step.at not in ("pending", "paused"):
+            return False
+        before = self.status
+        step.skip("requested")
+        self._go_on(before)
+        return True
+
+    def retry(self, name: str) -> bool:
+        """From a step on, with all that waits for it, and all that fell with the task."""
+        if self.ended not in ("completed", "failed"):
+            return False
+        again = {name, *(n for n, step in self.steps.items() if self._fell(step))}
+        again |= {then for first, then in (("a1", "a2"), ("b1", "b2")) if first in again}
+        for one in again:
+            step = self.steps[one]
+            step.at, step.why, step.output = "pending", "", None
+            step.anew()
+        self.ended, self.failing, self.asked, self.lifted = None, False, False, False
+        self._go_on("queued")
+        return True
+
+    @staticmethod
+    def _fell(step: Step) -> bool:
+        """Skipped with the task, or the step that made it fail."""
+        return step.why in ("task_failed", "task_cancelled") or (step.at == "failed" and step.on_error != "continue")
 
     # --- what follows ---
 

@@ -32,13 +32,22 @@ ANSWERS: Final = {
     "toolError": ("retry", "supply_output", "skip", "fail"),
     "uncertainOutcome": ("happened", "not_happened", "skip", "fail"),
     "unresolvedDependency": ("skip",),
+    "approvalRequired": ("approve", "approve", "reject"),
 }
-ONCE_MORE: Final = {"toolError": "supply_output", "uncertainOutcome": "not_happened", "unresolvedDependency": "skip"}
+ONCE_MORE: Final = {
+    "toolError": "supply_output",
+    "uncertainOutcome": "not_happened",
+    "unresolvedDependency": "skip",
+    "approvalRequired": "approve",
+}
 """What brings every question to an end."""
 
 A_STEP: Final = st.tuples(
-    st.sampled_from(("fail", "continue", "pause")), st.sampled_from(("pure", "idempotent", "once"))
+    st.sampled_from(("fail", "continue", "pause")),
+    st.sampled_from(("pure", "idempotent", "once")),
+    st.sampled_from((False, False, True)),
 )
+RETRIES_MAX: Final = 3
 
 
 def plan_of(steps: dict[str, Step]) -> Plan:
@@ -53,6 +62,7 @@ def plan_of(steps: dict[str, Step]) -> Plan:
                     "tool": f"model.{step.effect}",
                     "on_error": step.on_error,
                     "retry": {"times": 1, "delay": "1s"},
+                    **({"approve": True} if step.gated else {}),
                     **needs.get(name, {}),
                 }
                 for name, step in steps.items()
@@ -72,6 +82,7 @@ class Machine(RuleBasedStateMachine):
         self.engine = TestEngine(self.world.tools())
         self.crashes = 0
         self.made = 0
+        self.retries = 0
         self.sound = False
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -84,8 +95,8 @@ class Machine(RuleBasedStateMachine):
         return self.loop.run_until_complete(and_settle())
 
     @initialize(said=st.tuples(*(A_STEP for _ in STEPS)))
-    def begin(self, said: tuple[tuple[str, str], ...]) -> None:
-        steps = {name: Step(on_error, effect) for name, (on_error, effect) in zip(STEPS, said, strict=True)}
+    def begin(self, said: tuple[tuple[str, str, bool], ...]) -> None:
+        steps = {name: Step(*words) for name, words in zip(STEPS, said, strict=True)}
         self.model = Model(steps)
         self.do(self.engine.open())
         self.task: Task = self.do(self.engine.start(plan_of(steps)))
@@ -141,6 +152,21 @@ class Machine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(self.model.questions))
         self._answer(name, data.draw(st.sampled_from(ANSWERS[self.model.steps[name].why])))
 
+    @precondition(lambda self: self.made > 2)
+    @rule(name=st.sampled_from(STEPS), sure=st.sampled_from((False, False, True)))
+    def leave_out(self, name: str, sure: bool) -> None:
+        if sure:
+            revision = self.do(self.task.refresh()).revision
+            ops: list[dict[str, Any]] = [{"op": "skip", "id": name}]
+            self._command(self.task.patch(ops, revision), allowed=self.model.leave_out(name))
+
+    @precondition(lambda self: self.retries < RETRIES_MAX)
+    @rule(name=st.sampled_from(STEPS))
+    def retry(self, name: str) -> None:
+        allowed = self.model.retry(name)
+        self.retries += allowed
+        self._command(self.task.retry(name, confirm_effects=True), allowed=allowed)
+
     # --- what must hold ---
 
     @invariant()
@@ -192,10 +218,13 @@ class Machine(RuleBasedStateMachine):
         self.made += 1
         (pause,) = [pause for pause in self.do(self.task.refresh()).pauses if pause.step == name]
         say = getattr(pause, given)
-        self.do(say(self.made) if given in ("happened", "supply_output") else say())
+        words: tuple[Any, ...] = {"happened": (self.made,), "supply_output": (self.made,), "reject": ("no",)}.get(
+            given, ()
+        )
+        self.do(say(*words))
         self.model.answer(name, given, self.made)
 
-    def _command(self, command: Coroutine[Any, Any, Task], *, allowed: bool) -> None:
+    def _command(self, command: Coroutine[Any, Any, object], *, allowed: bool) -> None:
         if allowed:
             self.do(command)
         else:
@@ -209,4 +238,4 @@ Machine.TestCase.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-TestMachine = Machine.TestCase
+TestMachine = pytest.mark.req("4.5")(Machine.TestCase)
