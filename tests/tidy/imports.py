@@ -10,7 +10,7 @@ from tests.tidy.source import Problem, Source
 # The judge and what it is made of: they may use each other and the standard library, and nothing else.
 CHECKER = frozenset({"approvals", "checker", "effects", "fold", "history", "moves", "rework", "state"})
 # Opened by users or by name, so nothing of ours needs to import them.
-PUBLIC = frozenset({"everstep.blocking", "everstep.errors"})
+PUBLIC = frozenset({"everstep.blocking", "everstep.errors", "everstep.mcp"})
 
 
 def imports(source: Source) -> Iterator[tuple[ast.AST, str]]:

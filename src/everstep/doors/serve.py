@@ -5,7 +5,7 @@ no new callers -> calls get their grace -> leases released, streams told good-by
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 
 from everstep.domain.access import ALL_SCOPES, Principal
@@ -16,6 +16,7 @@ from everstep.doors.http import Listener, listen, make_app
 from everstep.doors.http.gate import Gate, Mount
 from everstep.doors.http.streams import Streams
 from everstep.doors.local.place import announce, read_lock
+from everstep.doors.mcp.opening import http_door
 from everstep.doors.token_file import ensure_token
 from everstep.facade.desk import Desk
 from everstep.facade.engine import Engine
@@ -59,6 +60,7 @@ class NetworkDoor:
         self._testing = testing
         self._gate: Gate | None = None
         self._api: Api | None = None
+        self._leave_mcp: Callable[[], Awaitable[None]] | None = None
         self.streams: Streams | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -97,6 +99,8 @@ class NetworkDoor:
         """Say good-bye, then hang up."""
         if self._api is not None:
             self._api.close()
+        if self._leave_mcp is not None:
+            await self._leave_mcp()
         if self._gate is not None:
             await self._gate.empty(LEAVE_S)
         if self._watch is not None:
@@ -105,7 +109,11 @@ class NetworkDoor:
 
     def _mounts(self) -> dict[str, Mount]:
         """Other doors beside `/v1`, by path."""
-        return {}
+        if self._api is None or not self._settings.serve.mcp:
+            return {}
+        door = http_door(self._api, self._settings)
+        self._leave_mcp = door.close
+        return {"/mcp": Mount(app=door, scope="read")}
 
     def _refuse_simulations(self, desk: Desk) -> None:
         """Tools that only pretend have no place where somebody relies on them."""

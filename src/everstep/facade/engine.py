@@ -64,6 +64,11 @@ class Engine:
         return self._opened
 
     @property
+    def settings(self) -> Settings:
+        """What it was made with."""
+        return self._settings
+
+    @property
     def who(self) -> Who:
         """On whose behalf this engine acts when Python asks."""
         return self._who

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from everstep.domain.errors import EverstepError
+from everstep.domain.errors import EverstepError, PlanError
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
 from everstep.doors.mcp.bridge import MODERN, View, expired
@@ -39,6 +39,13 @@ class Client:
     tasks: bool = False
     """Whether it declares the Tasks extension (2026-07-28)."""
     stdio: bool = True
+    scopes: frozenset[str] | None = None
+    """What its token allows; None: everything."""
+
+    def may(self, scope: str) -> None:
+        """Raises Refused where its token does not allow it."""
+        if self.scopes is not None and scope not in self.scopes:
+            raise Refused(INVALID_PARAMS, f"The token lacks the scope '{scope}'", {"code": "forbidden"})
 
     @property
     def legacy(self) -> bool:
@@ -58,6 +65,17 @@ class DoorDesk:
     async def known_tools(self, caller: Caller) -> list[Json]:
         """What the engine can call just now."""
         return list((await ask(self.channel, caller, "GET /v1/tools"))["items"])
+
+    async def check_plans(self, caller: Caller) -> None:
+        """Every published plan is sound here; raises PlanError."""
+        for name, one in self.book.workflows.items():
+            if not one.plan.steps:
+                raise PlanError(f"the published plan '{name}' has no steps")
+            body: Json = {"plan": one.source, "trusted": True}
+            said = await ask(self.channel, caller, "POST /v1/plans/check", body)
+            if not said["valid"]:
+                first = said["problems"][0]
+                raise PlanError(f"the published plan '{name}' has problems: {first['path']}: {first['message']}")
 
     async def check_tools(self, caller: Caller, published: Published) -> None:
         """A plan with an unknown tool is refused before there is a task."""

@@ -12,8 +12,10 @@ from everstep.doors.api.sources import find_plan
 from everstep.doors.local import find_engine
 from everstep.doors.local.place import read_lock
 from everstep.doors.mcp.channel import Channel, LocalChannel, OwnChannel
-from everstep.doors.mcp.desk import DoorLimits
-from everstep.doors.mcp.published import Published
+from everstep.doors.mcp.desk import DoorDesk, DoorLimits
+from everstep.doors.mcp.http import HttpDoor
+from everstep.doors.mcp.published import Book, Published
+from everstep.doors.mcp.server import McpDoor
 from everstep.facade.engine import Engine
 from everstep.settings import Settings
 from everstep.wire.plan import read_plan
@@ -113,3 +115,10 @@ class Finder:
 def own_channel(engine: Engine, settings: Settings) -> OwnChannel:
     """`/v1` of an engine in this process."""
     return OwnChannel(Api(engine.desk, settings=settings, version=version("everstep")))
+
+
+def http_door(api: Api, settings: Settings) -> HttpDoor:
+    """The door for `/mcp` of a served engine."""
+    book = Book(published_in(settings), exposed_in(settings))
+    desk = DoorDesk(OwnChannel(api), book, limits_in(settings), now_ms)
+    return HttpDoor(McpDoor(desk, owner=settings.owner, stdio=False), version("everstep"))

@@ -27,7 +27,7 @@ class Prompts:
 
     def __init__(self, desk: DoorDesk) -> None:
         self._desk = desk
-        self._left: set[asyncio.Task[object]] = set()
+        self.left: set[asyncio.Task[object]] = set()
 
     def offered(self) -> list[Json]:
         """All of them, and the one that goes on."""
@@ -56,13 +56,11 @@ class Prompts:
             return await self._plain(client, published, arguments, tell)
         try:
             task = await self._make(client.caller, published, arguments, {"continue_by": published.continue_by})
-        except EverstepError as error:
-            if error.code not in UNAVAILABLE:
+        except Refused as refused:
+            if self._desk.limits.on_task_unavailable != "plain" or refused.data is None:
                 raise
-            if self._desk.limits.on_task_unavailable != "plain":
-                raise Refused(INTERNAL_ERROR, error.message, {"code": error.code}) from error
             plain = await self._plain(client, published, arguments, tell)
-            return {**plain, "_meta": {"everstep/task_unavailable": error.code}}
+            return {**plain, "_meta": {"everstep/task_unavailable": refused.data["code"]}}
         return await self._backed(client, published, task, arguments=arguments, tell=tell)
 
     async def _plain(self, client: Client, published: Published, arguments: Mapping[str, str], tell: Tell) -> Json:
@@ -72,7 +70,7 @@ class Prompts:
         except asyncio.CancelledError:
             self._leave(ask(self._desk.channel, client.caller, f"POST /v1/tasks/{task}/cancel", {}))
             raise
-        story = await read_story(self._desk.channel, client.caller, task)
+        story = await self._read(client.caller, task, published)
         if story.state.status is TaskStatus.COMPLETED:
             total = len(published.plan.steps)
             await tell(total, total, "Workflow execution complete")
@@ -90,7 +88,7 @@ class Prompts:
         except asyncio.CancelledError:
             self._leave(self._stand_still(caller, task))
             raise
-        story = await read_story(self._desk.channel, caller, task)
+        story = await self._read(caller, task, published)
         if story.state.status is TaskStatus.COMPLETED:
             total = len(published.plan.steps)
             await tell(total, total, "Workflow execution complete")
@@ -111,6 +109,7 @@ class Prompts:
         """An open task for another client: all that was said, and how to go on."""
         name = task or await self._desk.latest(client.caller)
         story = await self._desk.story(client, name)
+        as_written(story, self._desk.book.workflows.get(story.state.plan.name))
         given = {key: value if isinstance(value, str) else str(value) for key, value in _inputs(story).items()}
         messages = await self._told(client.caller, story, given)
         messages += last_words(story)
@@ -118,9 +117,19 @@ class Prompts:
         published = Published(plan=story.state.plan)
         return {**prompt_json(published, messages), "_meta": meta_of(story.state, view, client.era)}
 
+    async def _read(self, caller: Caller, task: str, published: Published) -> Story:
+        story = await read_story(self._desk.channel, caller, task)
+        as_written(story, published)
+        return story
+
     async def _make(self, caller: Caller, published: Published, arguments: Mapping[str, str], how: Json) -> str:
         body: Json = {"plan": published.source, "trusted": True, "inputs": values_of(published, arguments), **how}
-        return str((await ask(self._desk.channel, caller, "POST /v1/tasks", body))["id"])
+        try:
+            return str((await ask(self._desk.channel, caller, "POST /v1/tasks", body))["id"])
+        except EverstepError as error:
+            if error.code not in UNAVAILABLE:
+                raise
+            raise Refused(INTERNAL_ERROR, error.message, {"code": error.code}) from error
 
     async def _wait(self, caller: Caller, task: str, order: list[str], *, ends: frozenset[str], tell: Tell) -> None:
         told = 0
@@ -138,8 +147,16 @@ class Prompts:
     def _leave(self, errand: Awaitable[object]) -> None:
         """Something that is to be done although whoever asked has gone."""
         task = asyncio.ensure_future(errand)
-        self._left.add(task)
-        task.add_done_callback(self._left.discard)
+        self.left.add(task)
+        task.add_done_callback(self.left.discard)
+
+
+def as_written(story: Story, published: Published | None) -> None:
+    """The same plan with its keys in the order in which somebody wrote them: the journal keeps none."""
+    state = story.state
+    if published is not None and published.digest == state.plan_digest:
+        state.plan = published.plan
+        state.specs = {spec.id: spec for spec in (*state.plan.steps, *state.plan.finally_steps)}
 
 
 def order_of(published: Published) -> list[str]:

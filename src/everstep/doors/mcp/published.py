@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from everstep.domain.errors import PlanError, SettingsError
+from everstep.domain.errors import SettingsError
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.doors.mcp.bridge import NAME
 from everstep.doors.mcp.channel import Json
 from everstep.wire.handoff import door_name
-from everstep.wire.plan import to_json
+from everstep.wire.plan import digest, to_json
 
 READ_ONLY: Final = frozenset({"pure"})
 
@@ -28,6 +28,11 @@ class Published:
     def source(self) -> JsonObject:
         """The plan as it is sent to the engine."""
         return to_json(self.plan)
+
+    @property
+    def digest(self) -> str:
+        """What the plan is known by."""
+        return digest(self.plan)
 
     def prompt(self) -> JsonObject:
         """How it is listed; the same with and without task support."""
@@ -66,14 +71,6 @@ class Book:
             if name in by_name:
                 offered[outside] = by_name[name]
         return offered
-
-    def require(self, known: Iterable[Json]) -> None:
-        """Raises at the start if a published plan names a tool that is not there."""
-        names = {tool["name"] for tool in known}
-        for one in self.workflows.values():
-            for step in one.plan.steps:
-                if step.tool is not None and step.tool not in names:
-                    raise PlanError(f"the published plan '{one.plan.name}' names an unknown tool '{step.tool}'")
 
 
 def tool_json(name: str, tool: Json) -> Json:

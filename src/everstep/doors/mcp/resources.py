@@ -55,11 +55,11 @@ class Resources:
         path = _path(rest) if scheme == "task" else None
         if path is None:
             raise self._missing(client)
-        if rest.startswith("mt_"):
-            await self._desk.held(client, rest.partition("/")[0])
         try:
+            if rest.startswith("mt_"):
+                await self._desk.held(client, rest.partition("/")[0])
             status, body = await self._desk.channel.request(client.caller, Ask(method="GET", path=path))
-        except EverstepError as error:
+        except (EverstepError, Refused) as error:
             raise self._missing(client) from error
         if status >= 400:
             raise self._missing(client)

@@ -64,21 +64,23 @@ class McpDoor:
         owner = self._owner
         scope = getattr(ctx.request, "scope", None)
         principal = scope.get("everstep.principal") if isinstance(scope, dict) else None
+        scopes = None
         if principal is not None:
-            owner = principal.owner
+            owner, scopes = principal.owner, principal.scopes
         return Client(
             caller=Caller(owner=owner, name=_printable(str(name))),
             era=MODERN if ctx.protocol_version == MODERN else LEGACY,
             elicits=bool(capabilities is not None and capabilities.elicitation is not None),
             tasks=ctx.protocol_version == MODERN and EXTENSION in extensions,
             stdio=self._stdio,
+            scopes=scopes,
         )
 
     async def check(self) -> None:
         """Raises at the start: names that collide, plans whose tools are not there."""
-        known = await self.desk.known_tools(Caller(owner=self._owner))
-        self.desk.book.require(known)
-        self.desk.book.tools(known, ENGINE_TOOLS)
+        caller = Caller(owner=self._owner)
+        await self.desk.check_plans(caller)
+        self.desk.book.tools(await self.desk.known_tools(caller), ENGINE_TOOLS)
 
     def need_tasks(self, client: Client) -> None:
         """The extension is declared with every request, or its methods are refused."""
@@ -176,14 +178,18 @@ def _handlers(door: McpDoor) -> dict[str, Any]:
         return {"prompts": door.prompts.offered()}
 
     async def get_prompt(ctx: Any, params: Any) -> Json:  # noqa: ANN401
-        return await door.prompts.get(door.client(ctx), params.name, params.arguments or {}, _teller(ctx))
+        client = door.client(ctx)
+        client.may("write")
+        return await door.prompts.get(client, params.name, params.arguments or {}, _teller(ctx))
 
     async def list_tools(ctx: Any, _params: Any) -> Json:  # noqa: ANN401
         return {"tools": await door.calls.offered(door.client(ctx))}
 
     async def call_tool(ctx: Any, params: Any) -> Any:  # noqa: ANN401
         meta = (ctx.params or {}).get("_meta") or {}
-        made = await door.calls.call(door.client(ctx), params.name, dict(params.arguments or {}), meta)
+        client = door.client(ctx)
+        client.may("write")
+        made = await door.calls.call(client, params.name, dict(params.arguments or {}), meta)
         return made if made.get("resultType") == "task" else t.CallToolResult.model_validate(made)
 
     async def list_resources(_ctx: Any, _params: Any) -> Json:  # noqa: ANN401
@@ -251,9 +257,11 @@ def _add_tasks(server: "Server[Any]", door: McpDoor) -> None:
         return await door.tasks.get(client, params.get("taskId"))
 
     async def cancel(_ctx: Any, client: Client, params: Json) -> Json:  # noqa: ANN401
+        client.may("write")
         return await door.tasks.cancel(client, params)
 
     async def update(_ctx: Any, client: Client, params: Json) -> Json:  # noqa: ANN401
+        client.may("answer")
         return await door.tasks.update(client, params.get("taskId"), params.get("inputResponses"))
 
     async def result(ctx: Any, client: Client, params: Json) -> Json:  # noqa: ANN401
