@@ -9,7 +9,7 @@ PARALLEL := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 TYPED := $(wildcard src tests examples bench scripts)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench torture docs clean
+.PHONY: help demo test check bench torture conformance docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-8s %s\n' "$$verb" "$$does"; done
@@ -34,6 +34,9 @@ bench: $(READY) ## measure, against floors
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
+
+conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
+	$(BIN)/python tests/mcp_conformance/run.py
 
 docs: $(READY) ## write what is generated: state diagrams, and the requirement map with the results of the last `make test`
 	$(BIN)/python scripts/write_docs.py

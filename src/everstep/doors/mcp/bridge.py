@@ -85,7 +85,7 @@ def call_result(value: JsonValue) -> JsonObject:
     """What a tool gave."""
     structured: JsonObject = value if isinstance(value, dict) else {"result": value}
     return {
-        "content": [{"type": "text", "text": compact(value)}],
+        "content": [{"type": "text", "text": value if isinstance(value, str) else compact(value)}],
         "structuredContent": structured,
         "isError": False,
     }

@@ -30,7 +30,8 @@ class Calls:
         """Tools of published plans, exposed ones, plans that are tools, and those of the engine."""
         known = await self._desk.known_tools(client.caller)
         offered = self._desk.book.tools(known, engine_tools.ENGINE_TOOLS)
-        listed = [tool_json(name, tool) for name, tool in offered.items()]
+        only = self._desk.book.task_only
+        listed = [tool_json(name, tool, "required" if name in only else "optional") for name, tool in offered.items()]
         for name, one in self._desk.book.workflows.items():
             if one.tool:
                 schema = {"type": "object", "properties": {i.name: i.schema for i in one.plan.inputs}}
@@ -52,6 +53,8 @@ class Calls:
             call = ContinuedCall(task=task, tool=name, arguments=arguments, key=None if key is None else str(key))
             return await go_on(self._desk, client, call)
         body, at_once = await self._wanted(client, name, arguments)
+        if name in self._desk.book.task_only:
+            at_once = need_task(client, name)
         try:
             made = await ask(self._desk.channel, client.caller, "POST /v1/tasks", body)
         except EverstepError as error:
@@ -102,8 +105,18 @@ class Calls:
         result = task_result(story.state)
         if result is not None:
             return result
+        if client.tasks:  # it asks: that is for whoever can follow a task
+            return await self._as_task(client, task)
         view = await self._desk.view(client, story.state)
         pause = next(iter(story.state.pauses.values()), None)
         title = "the task waits" if pause is None else f"the task waits for an answer: {pause.title}"
         details: Json = {"task_id": view.handle, "pause": None if pause is None else pause.id}
         return failed_result({"code": "answer_needed", "message": title, "details": details})
+
+
+def need_task(client: Client, name: str) -> bool:
+    """A tool whose calls are always tasks, called by somebody who can follow one; raises Refused."""
+    if client.legacy:
+        raise Refused(METHOD_NOT_FOUND, f"Tool {name} is only called as a task")
+    client.need_tasks()
+    return True

@@ -6,10 +6,10 @@ from typing import Any
 from everstep.domain.errors import EverstepError, PlanError
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
-from everstep.doors.mcp.bridge import MODERN, View, expired
+from everstep.doors.mcp.bridge import EXTENSION, MODERN, View, expired
 from everstep.doors.mcp.channel import Caller, Channel, Json, ask
 from everstep.doors.mcp.published import Book, Published
-from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused, broken, no_such_task
+from everstep.doors.mcp.refusals import INVALID_PARAMS, MISSING_CAPABILITY, Refused, broken, no_such_task
 from everstep.doors.mcp.story import Story, read_story
 
 
@@ -46,6 +46,12 @@ class Client:
         """Raises Refused where its token does not allow it."""
         if self.scopes is not None and scope not in self.scopes:
             raise Refused(INVALID_PARAMS, f"The token lacks the scope '{scope}'", {"code": "forbidden"})
+
+    def need_tasks(self) -> None:
+        """The Tasks extension is declared with every request, or what needs it is refused."""
+        if not self.legacy and not self.tasks:
+            data: Json = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+            raise Refused(MISSING_CAPABILITY, "The Tasks extension is not declared", data)
 
     @property
     def legacy(self) -> bool:

@@ -1,6 +1,7 @@
 """Questions of a task as forms that a client fills in, and what was filled in as an answer. Pure."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from everstep.domain.errors import Validation
@@ -22,7 +23,13 @@ def form_of(pause: Pause, problem: str | None = None) -> JsonObject:
         message += f" {pause.call.tool} ({pause.call.effect}) with {compact(pause.call.input.value)}"
     if problem is not None:
         message = f"{message} The last answer was refused: {problem}"
-    schema: JsonObject = {"type": "object", "properties": properties, "required": ["answer"]}
+    return form(message, properties, ["answer"])
+
+
+def form(message: str, properties: JsonObject, required: Sequence[str] | None = None) -> JsonObject:
+    """A request for these fields."""
+    wanted: list[JsonValue] = [*(properties if required is None else required)]
+    schema: JsonObject = {"type": "object", "properties": properties, "required": wanted}
     return {
         "method": "elicitation/create",
         "params": {"mode": "form", "message": message[:2000], "requestedSchema": schema},

@@ -50,9 +50,13 @@ def _described(schema: JsonObject) -> JsonObject:
 class Book:
     """Everything on offer. Tools that are registered later are seen: the list is asked for when it is needed."""
 
-    def __init__(self, workflows: Iterable[Published], expose: Iterable[str] = ()) -> None:
+    def __init__(
+        self, workflows: Iterable[Published], expose: Iterable[str] = (), *, task_only: Iterable[str] = ()
+    ) -> None:
         self.workflows: Mapping[str, Published] = {one.plan.name: one for one in workflows}
         self._expose = tuple(expose)
+        self.task_only = frozenset(task_only)
+        """Tools, by the names that clients use, whose calls are always tasks."""
 
     def tools(self, known: Iterable[Json], own: Iterable[str] = ()) -> dict[str, Json]:
         """Tools of published plans and those that are exposed, by the name that clients use; raises on a collision."""
@@ -73,7 +77,7 @@ class Book:
         return offered
 
 
-def tool_json(name: str, tool: Json) -> Json:
+def tool_json(name: str, tool: Json, support: str = "optional") -> Json:
     """A tool as it is listed."""
     pure = tool.get("effect") in READ_ONLY
     repeatable = pure or tool.get("effect") == "idempotent"
@@ -82,7 +86,7 @@ def tool_json(name: str, tool: Json) -> Json:
         "description": tool.get("description") or tool.get("title") or name,
         "inputSchema": tool.get("input_schema") or {"type": "object"},
         "annotations": {"readOnlyHint": pure, "idempotentHint": repeatable, "destructiveHint": not pure},
-        "execution": {"taskSupport": "optional"},
+        "execution": {"taskSupport": support},
     }
     output = tool.get("output_schema")
     if isinstance(output, dict) and output.get("type") == "object":

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from everstep.domain.errors import EverstepError
+from everstep.doors.mcp.asking import ask_first
 from everstep.doors.mcp.bridge import EXTENSION, LEGACY, MODERN, RELATED
 from everstep.doors.mcp.calls import Calls
 from everstep.doors.mcp.channel import Caller, Json
@@ -20,7 +21,6 @@ from everstep.doors.mcp.refusals import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
-    MISSING_CAPABILITY,
     Refused,
     broken,
 )
@@ -81,12 +81,6 @@ class McpDoor:
         caller = Caller(owner=self._owner)
         await self.desk.check_plans(caller)
         self.desk.book.tools(await self.desk.known_tools(caller), ENGINE_TOOLS)
-
-    def need_tasks(self, client: Client) -> None:
-        """The extension is declared with every request, or its methods are refused."""
-        if not client.legacy and not client.tasks:
-            data: Json = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
-            raise Refused(MISSING_CAPABILITY, "The Tasks extension is not declared", data)
 
     def watch(self, client: Client, handle: str, tell: Callable[[Json], Awaitable[None]]) -> None:
         """Tell the session that made a task of its changes (2025-11-25)."""
@@ -189,7 +183,12 @@ def _handlers(door: McpDoor) -> dict[str, Any]:
         meta = (ctx.params or {}).get("_meta") or {}
         client = door.client(ctx)
         client.may("write")
-        made = await door.calls.call(client, params.name, dict(params.arguments or {}), meta)
+        arguments = dict(params.arguments or {})
+        responses = (ctx.params or {}).get("inputResponses") or {}
+        first = ask_first(door.desk, client, params.name, arguments=arguments, responses=responses)
+        if first is not None:
+            return t.InputRequiredResult.model_validate({"inputRequests": first})
+        made = await door.calls.call(client, params.name, arguments, meta)
         return made if made.get("resultType") == "task" else t.CallToolResult.model_validate(made)
 
     async def list_resources(_ctx: Any, _params: Any) -> Json:  # noqa: ANN401
@@ -248,7 +247,7 @@ def _add_tasks(server: "Server[Any]", door: McpDoor) -> None:
                 raise Refused(METHOD_NOT_FOUND, "Method not found")
             params: Json = dict(ctx.params or {})
             _same_name(ctx, params)
-            door.need_tasks(client)
+            client.need_tasks()
             return _complete(client, await work(ctx, client, params))
 
         server.add_request_handler(method, Named, _guarded(handle))
@@ -351,7 +350,7 @@ async def _listen(door: McpDoor, ctx: Any, params: Any) -> Any:  # noqa: ANN401 
     wanted = (params.notifications.model_extra or {}).get("taskIds") or []
     meta = {SUBSCRIPTION: ctx.request_id}
     if wanted:
-        door.need_tasks(client)
+        client.need_tasks()
     known = await door.tasks.known(client, list(wanted))
     granted = t.SubscriptionFilter.model_validate({"taskIds": known} if wanted else {})
     said = t.SubscriptionsAcknowledgedNotificationParams(notifications=granted, _meta=meta)

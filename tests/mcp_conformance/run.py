@@ -1,0 +1,134 @@
+"""The official conformance suite against this door: counted check by check, and held against a committed table.
+
+    python tests/mcp_conformance/run.py [--write]
+
+Exit codes of the suite prove nothing (it skips and passes silently), so the checks are counted, scenario by scenario:
+fewer, more or other ones than in `table.json` are a failure. The fixture's call log shows that every tool was reached.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+CACHE = ROOT / ".conformance"
+SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+TABLE = HERE / "table.json"
+TASKS = (
+    "lifecycle", "capability-negotiation", "wire-fields", "request-state-removal", "mrtr-input", "request-headers",
+    "dispatch-and-envelope", "required-task-error", "mrtr-composition",
+)  # fmt: skip
+REACHED = {"greet", "slow_compute", "failing_job", "protocol_error_job", "confirm_delete", "multi_input"}
+
+
+def node(name: str) -> str:
+    """A program of Node 24, from the package beside this Python."""
+    return str(Path(sys.executable).parent / name)
+
+
+def environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+
+
+def install() -> None:
+    """The suite, once, into a folder of its own."""
+    if (CACHE / "node_modules" / "@modelcontextprotocol" / "conformance").is_dir():
+        return
+    CACHE.mkdir(exist_ok=True)
+    (CACHE / ".gitignore").write_text("*\n")
+    (CACHE / "package.json").write_text("{}")
+    command = [node("npm"), "install", "--no-audit", "--no-fund", SUITE]
+    subprocess.run(command, cwd=CACHE, env=environment(), check=True, stdout=subprocess.DEVNULL)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def run(url: str, out: Path, *which: str) -> dict[str, dict[str, str]]:
+    """Scenario -> check -> its verdict."""
+    shutil.rmtree(out, ignore_errors=True)
+    command = [node("npx"), "conformance", "server", "--url", url, "-o", str(out), *which]
+    subprocess.run(command, cwd=CACHE, env=environment(), check=False, capture_output=True, timeout=600)
+    found: dict[str, dict[str, str]] = {}
+    for file in sorted(out.glob("*/checks.json")):
+        name = file.parent.name.removeprefix("server-").partition("-20")[0]
+        for number, check in enumerate(json.loads(file.read_text())):
+            checks = found.setdefault(name, {})
+            checks[check["id"] if check["id"] not in checks else f"{check['id']} {number}"] = check["status"]
+    return found
+
+
+def tally(found: dict[str, dict[str, str]]) -> tuple[int, int]:
+    """Passed, failed."""
+    verdicts = [verdict for checks in found.values() for verdict in checks.values()]
+    return verdicts.count("SUCCESS"), verdicts.count("FAILURE")
+
+
+def main(*, write: bool) -> int:
+    install()
+    with tempfile.TemporaryDirectory() as folder:
+        log, port = Path(folder) / "calls.log", free_port()
+        fixture = subprocess.Popen(
+            [sys.executable, str(HERE / "fixture.py"), str(port), str(log)], env=environment(), cwd=folder
+        )
+        try:
+            wait_for(port)
+            url, out = f"http://127.0.0.1:{port}/mcp", Path(folder) / "out"
+            results: dict[str, Any] = {"tasks": {}}
+            for name in TASKS:
+                results["tasks"] |= run(url, out, "--scenario", f"tasks-{name}")
+            for revision in ("2026-07-28", "2025-11-25"):
+                results[revision] = run(url, out, "--requirements", revision)
+        finally:
+            fixture.terminate()
+            fixture.wait()
+        reached = set(log.read_text().split()) if log.exists() else set()
+    if write:
+        TABLE.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    return judge(results, reached)
+
+
+def judge(results: dict[str, Any], reached: set[str]) -> int:
+    """The verdict: every difference from the table is one line."""
+    table = json.loads(TABLE.read_text())
+    wrong = [f"never reached: {name}" for name in sorted(REACHED - reached)]
+    for part in table:
+        for name in sorted(table[part].keys() | results[part].keys()):
+            was, now = table[part].get(name, {}), results[part].get(name, {})
+            changed = [check for check in was.keys() | now.keys() if was.get(check) != now.get(check)]
+            wrong += [f"{part} {name} {check}: {was.get(check)} -> {now.get(check)}" for check in sorted(changed)]
+    wrong += [f"tasks {name}: no check" for name in TASKS if not results["tasks"].get(f"tasks-{name}")]
+    for line in wrong:
+        print(line)
+    for part, found in results.items():
+        passed, failed = tally(found)
+        print(f"{part}: {passed} passed, {failed} failed")
+    return 1 if wrong or tally(results["tasks"])[1] else 0
+
+
+def wait_for(port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as knock:
+            if knock.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise SystemExit("the fixture does not answer")
+
+
+if __name__ == "__main__":
+    sys.exit(main(write="--write" in sys.argv))
