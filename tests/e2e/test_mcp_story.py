@@ -23,6 +23,16 @@ from tests.e2e.mcp_project import (
 )
 
 BOTH = pytest.mark.parametrize("era", [LEGACY, MODERN])
+SLOW = '''
+
+@tool.pure("slow")
+async def slow() -> str:
+    """Take a while"""
+    import asyncio
+
+    await asyncio.sleep(1.5)
+    return "done"
+'''
 SOURCE = {"source": "http://a.test/x"}
 DONE = [{"name": name, "status": "completed"} for name in ("fetch", "transform", "store")]
 
@@ -181,3 +191,32 @@ async def test_the_official_client_tells_the_same_story(tmp_path: Path) -> None:
         task = begun.meta["task_id"]
         made = await client.call_tool("fetch_data", {"source": "mirror"}, meta=cast("Any", {"_task_id": task}))
         assert made.structured_content == {"lines": ["a,1"]}
+
+
+@BOTH
+@pytest.mark.req("CONT-03")
+async def test_R26_changes_are_told(tmp_path: Path, era: str) -> None:
+    """The older revision tells the session that made the task, the newer whoever listens."""
+    folder = make_project(tmp_path)
+    with (folder / "pipeline_tools.py").open("a") as tools:
+        tools.write(SLOW)
+    with (folder / "everstep.toml").open("a") as config:
+        config.write('[mcp]\nexpose = ["slow"]\ntask_after = "100ms"\n')
+    async with wire(folder, era) as client:
+        if era == LEGACY:
+            call = {"name": "slow", "arguments": {}, "task": {"ttl": 60000}}
+            task = (await client.good("tools/call", call))["task"]["taskId"]
+            assert (await client.good("tasks/result", {"taskId": task}))["structuredContent"] == {"result": "done"}
+            told = [one["params"] for one in client.heard if one["method"] == "notifications/tasks/status"]
+        else:
+            made = await client.call("slow", {})
+            assert made["resultType"] == "task"
+            task = made["taskId"]
+            await client.good("subscriptions/listen", {"notifications": {"taskIds": [task, "mt_none"]}})
+            first = client.heard[0]
+            assert first["method"] == "notifications/subscriptions/acknowledged"
+            assert first["params"]["notifications"]["taskIds"] == [task]
+            told = [one["params"] for one in client.heard if one["method"] == "notifications/tasks"]
+            assert told[-1]["result"]["structuredContent"] == {"result": "done"}
+        assert {one["taskId"] for one in told} == {task}
+        assert told[0]["status"] == "working"

@@ -8,9 +8,10 @@ from everstep.domain.continuation import HANDED, is_handoff
 from everstep.domain.failure import Category, Failure
 from everstep.domain.ids import StepPath
 from everstep.domain.pauses import Pause, PauseType
+from everstep.domain.progress import progress_of
 from everstep.domain.record import record
 from everstep.domain.remaining import open_question, shown_status
-from everstep.domain.states import StepStatus, TaskStatus
+from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.mcp.handoff import compact
@@ -33,13 +34,15 @@ class View:
     now_ms: int
     elicits: bool = False
     actor_kind: str = "llm"
+    estimate: JsonObject | None = None
+    """Seconds of work left, `{p10, p50, p90}`, if anything is known."""
     aside: JsonObject = field(default_factory=dict)
     """Questions that the client has put aside, and how often others were asked."""
 
 
 def askable(state: TaskState, view: View) -> list[Pause]:
-    """Questions that this client can be asked."""
-    if not view.elicits or state.status is not TaskStatus.PAUSED:
+    """Questions that this client can be asked; beside them other steps may be at work."""
+    if not view.elicits or state.status in TERMINAL or state.status is TaskStatus.CANCELLING:
         return []
     return [
         pause
@@ -57,12 +60,10 @@ def mcp_status(state: TaskState, view: View, era: str) -> str:
             return "cancelled"
         case TaskStatus.FAILED:
             return "failed" if era == LEGACY or ends_as_error(state) else "completed"
-        case TaskStatus.PAUSED:
-            return "input_required" if askable(state, view) else "working"
         case TaskStatus.CANCELLING if era == LEGACY and view.aside.get("cancelled"):
             return "cancelled"
         case _:
-            return "working"
+            return "input_required" if askable(state, view) else "working"
 
 
 def ends_as_error(state: TaskState) -> bool:
@@ -123,7 +124,7 @@ def task_result(state: TaskState) -> JsonObject | None:
             return None
 
 
-def status_message(state: TaskState) -> str:
+def status_message(state: TaskState, view: View | None = None) -> str:
     """One line for people: no ids, no arguments."""
     total = len(state.plan.steps)
     steps = [state.steps[StepPath(spec.id)] for spec in state.plan.steps]
@@ -142,7 +143,7 @@ def status_message(state: TaskState) -> str:
         case TaskStatus.PAUSED:
             return _short(_waiting(state, done, total))
         case _:
-            return _short(_working(state, total))
+            return _short(_working(state, total, None if view is None else view.estimate))
 
 
 def _waiting(state: TaskState, done: int, total: int) -> str:
@@ -162,24 +163,54 @@ def _waiting(state: TaskState, done: int, total: int) -> str:
             return f"Waiting for an answer: {kind}."
 
 
-def _working(state: TaskState, total: int) -> str:
+def _working(state: TaskState, total: int, estimate: JsonObject | None) -> str:
     for number, spec in enumerate(state.plan.steps, start=1):
         step = state.steps[StepPath(spec.id)]
         if step.ended:
             continue
         if step.retry_at is not None:
             return f"Step {number} of {total}: {spec.id}. Retry {step.retries} soon."
-        return f"Step {number} of {total}: {spec.id}. No estimate yet."
+        return f"Step {number} of {total}: {spec.id}. {_left(estimate)}"
     return f"{total} of {total} steps done."
+
+
+def _left(estimate: JsonObject | None) -> str:
+    low, middle, high = (None if estimate is None else estimate.get(key) for key in ("p10", "p50", "p90"))
+    if not all(isinstance(one, int | float) for one in (low, middle, high)):
+        return "No estimate yet."
+    return f"About {_length(middle)} left ({_length(low)} to {_length(high)})."
+
+
+def _length(seconds: JsonValue) -> str:
+    """A length of time in words that are easy to say."""
+    assert isinstance(seconds, int | float)
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600)} h"
 
 
 def _short(text: str) -> str:
     return text if len(text) <= STATUS_CHARS_MAX else text[: STATUS_CHARS_MAX - 1] + "…"
 
 
-def poll_ms(state: TaskState) -> int:
-    """When it is worth asking again."""
-    return 5000 if state.status is TaskStatus.PAUSED else 1000
+def poll_ms(state: TaskState, view: View | None = None) -> int:
+    """When it is worth asking again: an eighth of what is left, as far as that is known."""
+    if state.status is TaskStatus.PAUSED:
+        return 5000
+    middle = None if view is None or view.estimate is None else view.estimate.get("p50")
+    if not isinstance(middle, int | float):
+        return 1000
+    return round(1000 * min(10.0, max(0.5, middle / 8)))
+
+
+def seen_json(state: TaskState, view: View) -> JsonObject:
+    """The same for programs: up to which event this is true, how far it is, what is left."""
+    done = progress_of(state)
+    return {
+        "everstep/seq": state.seq,
+        "everstep/progress": {"fraction": done.fraction, "done": done.done, "total": done.total},
+        "everstep/estimate": view.estimate,
+    }
 
 
 def lasts_ms(state: TaskState, view: View) -> int:

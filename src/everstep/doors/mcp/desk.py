@@ -1,6 +1,7 @@
 """What prompts, calls and tasks of this door share: the engine, what is on offer, and how a client sees a task."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from everstep.domain.errors import EverstepError, PlanError
@@ -109,12 +110,20 @@ class DoorDesk:
         view = self._view(client, kept)
         if expired(story.state, view):
             raise no_such_task()
-        return story, view
+        return story, await self._estimated(client, story.state, view)
 
     async def view(self, client: Client, state: TaskState, ttl_ms: int | None = None) -> View:
         """How this client sees a task; it has a handle from now on."""
         body = {"ttl_ms": self.limits.ttl_ms if ttl_ms is None else ttl_ms}
-        return self._view(client, await self._handle(client, state.id, body))
+        view = self._view(client, await self._handle(client, state.id, body))
+        return await self._estimated(client, state, view)
+
+    async def _estimated(self, client: Client, state: TaskState, view: View) -> View:
+        """With what is left of a task that is at work."""
+        if state.terminal or state.pauses:
+            return view
+        shown = await ask(self.channel, client.caller, f"GET /v1/tasks/{state.id}")
+        return replace(view, estimate=shown.get("estimate"))
 
     async def note(self, client: Client, handle: str, notes: Json) -> View:
         """Keep what the client said that is nobody else's business."""

@@ -9,6 +9,7 @@ from everstep.doors.mcp.bridge import (
     lasts_ms,
     mcp_status,
     poll_ms,
+    seen_json,
     status_message,
     task_result,
 )
@@ -26,17 +27,17 @@ def flat_json(state: TaskState, view: View) -> JsonObject:
     return {
         "taskId": view.handle,
         "status": mcp_status(state, view, LEGACY),
-        "statusMessage": status_message(state),
+        "statusMessage": status_message(state, view),
         "createdAt": to_text(state.created_at),
         "lastUpdatedAt": to_text(state.updated_at),
         "ttl": lasts_ms(state, view),
-        "pollInterval": poll_ms(state),
+        "pollInterval": poll_ms(state, view),
     }
 
 
 def task_json(state: TaskState, view: View) -> JsonObject:
     """A poll, with the variables."""
-    return {**flat_json(state, view), "_meta": {**variables_json(state, view.handle), "everstep/seq": state.seq}}
+    return {**flat_json(state, view), "_meta": {**variables_json(state, view.handle), **seen_json(state, view)}}
 
 
 def result_json(state: TaskState, view: View) -> JsonObject:

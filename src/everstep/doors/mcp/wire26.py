@@ -12,6 +12,7 @@ from everstep.doors.mcp.bridge import (
     lasts_ms,
     mcp_status,
     poll_ms,
+    seen_json,
     status_message,
     task_result,
 )
@@ -30,7 +31,7 @@ def created_json(state: TaskState, view: View) -> JsonObject:
 def task_json(state: TaskState, view: View) -> JsonObject:
     """A poll: where it stands, with its result, its error, or what it asks; variables in `_meta`."""
     body = {"resultType": "complete", **detail_json(state, view)}
-    body["_meta"] = {**variables_json(state, view.handle), "everstep/seq": state.seq}
+    body["_meta"] = {**variables_json(state, view.handle), **seen_json(state, view)}
     return body
 
 
@@ -67,9 +68,9 @@ def _flat(state: TaskState, view: View) -> JsonObject:
     return {
         "taskId": view.handle,
         "status": mcp_status(state, view, MODERN),
-        "statusMessage": status_message(state),
+        "statusMessage": status_message(state, view),
         "createdAt": to_text(state.created_at),
         "lastUpdatedAt": to_text(state.updated_at),
         "ttlMs": lasts_ms(state, view),
-        "pollIntervalMs": poll_ms(state),
+        "pollIntervalMs": poll_ms(state, view),
     }

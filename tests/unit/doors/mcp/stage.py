@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypedDict
 
 from everstep import Plan, Transient, tool
 from everstep.doors.api import Api
@@ -22,6 +22,13 @@ SOURCE = {"source": "http://a.test/x"}
 CALLER = Caller(owner="local", name="tester")
 NEW = Client(caller=CALLER, era=MODERN, elicits=True, tasks=True)
 OLD = Client(caller=CALLER, era=LEGACY, elicits=True)
+
+
+class Size(TypedDict):
+    """What `size` needs."""
+
+    width: int
+    height: int
 
 
 class Work:
@@ -68,7 +75,12 @@ class Work:
             self.calls.append(f"say {text}")
             return {"said": text, "more": more}
 
-        return [fetch_data, transform_data, store_data, big, say]
+        @tool.pure("area")
+        async def area(size: Size) -> int:
+            """Multiply"""
+            return size["width"] * size["height"]
+
+        return [fetch_data, transform_data, store_data, big, say, area]
 
 
 def plan_of(*steps: Mapping[str, Any], **keys: Any) -> Plan:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everstep.doors.mcp.bridge import MODERN
+from everstep.doors.mcp.bridge import MODERN, poll_ms, status_message
 from everstep.doors.mcp.desk import DoorLimits
 from everstep.doors.mcp.refusals import Refused
 from tests.unit.doors.mcp.stage import NEW, OLD, Stage, plan_of, stage
@@ -210,3 +210,34 @@ async def test_another_client_goes_on_from_the_prompt() -> None:
         task = first["_meta"]["task_id"]
         said = await on.call("continue_task", task, tool="fetch_data", arguments={"source": "mirror"})
         assert said["structuredContent"] == {"lines": ["a,1"]}
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text", "poll"),
+    [
+        (None, "No estimate yet.", 1000),
+        ({"p10": None, "p50": None, "p90": None}, "No estimate yet.", 1000),
+        ({"p10": 20.0, "p50": 40.2, "p90": 120.0}, "About 40 s left (20 s to 2 min).", 5025),
+        ({"p10": 0.1, "p50": 0.2, "p90": 0.3}, "About 1 s left (1 s to 1 s).", 500),
+        ({"p10": 600.0, "p50": 7200.0, "p90": 9000.0}, "About 2 h left (10 min to 2 h).", 10000),
+    ],
+)
+async def test_what_is_left_is_said_as_far_as_it_is_known(estimate: Any, text: str, poll: int) -> None:
+    async with stage() as on:
+        on.work.hold = asyncio.Event()
+        made = await on.calls.make_task(OLD, "fetch_data", {"source": "mirror"}, {})
+        story, view = await on.desk.held(OLD, made["task"]["taskId"])
+        seen = replace(view, estimate=estimate)
+        assert status_message(story.state, seen) == f"Step 1 of 1: call. {text}"
+        assert poll_ms(story.state, seen) == poll
+        on.work.hold.set()
+
+
+async def test_answers_that_come_one_after_the_other_are_all_heard() -> None:
+    """Between two answers the task may be at work: its other question is open all the same."""
+    ask = {"tool": "ask", "needs": [], "with": {"question": "Well?", "schema": {"type": "boolean"}}}
+    async with stage(plan_of({"id": "a", **ask}, {"id": "b", **ask}, parallel=2)) as on:
+        task, shown = await begun(on)
+        for key in shown["inputRequests"]:
+            await on.tasks.update(NEW, task, {key: {"action": "accept", "content": {"value": True}}})
+        assert (await on.call("get_task", task, wait_s=5))["structuredContent"]["outcome"] == "success"
