@@ -12,7 +12,7 @@ from everstep.domain.progress import progress_of
 from everstep.domain.record import record
 from everstep.domain.remaining import open_question, shown_status
 from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
-from everstep.domain.task import TaskState
+from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.mcp.handoff import compact
 from everstep.wire.handoff import reason_json
@@ -143,7 +143,7 @@ def status_message(state: TaskState, view: View | None = None) -> str:
         case TaskStatus.PAUSED:
             return _short(_waiting(state, done, total))
         case _:
-            return _short(_working(state, total, None if view is None else view.estimate))
+            return _short(_working(state, total, view))
 
 
 def _waiting(state: TaskState, done: int, total: int) -> str:
@@ -163,15 +163,22 @@ def _waiting(state: TaskState, done: int, total: int) -> str:
             return f"Waiting for an answer: {kind}."
 
 
-def _working(state: TaskState, total: int, estimate: JsonObject | None) -> str:
+def _working(state: TaskState, total: int, view: View | None) -> str:
     for number, spec in enumerate(state.plan.steps, start=1):
         step = state.steps[StepPath(spec.id)]
         if step.ended:
             continue
-        if step.retry_at is not None:
-            return f"Step {number} of {total}: {spec.id}. Retry {step.retries} soon."
-        return f"Step {number} of {total}: {spec.id}. {_left(estimate)}"
+        waits = _retry(step, view)
+        return f"Step {number} of {total}: {spec.id}. {waits or _left(None if view is None else view.estimate)}"
     return f"{total} of {total} steps done."
+
+
+def _retry(step: StepState, view: View | None) -> str | None:
+    error = step.error
+    if step.retry_at is None or error is None or view is None:
+        return None
+    soon = max(0, step.retry_at - view.now_ms) / 1000
+    return f"Retry {error.retries} of {error.retries_max} in {_length(soon)}."
 
 
 def _left(estimate: JsonObject | None) -> str:

@@ -1,6 +1,7 @@
 """Tasks on the wire: questions as forms, answers, what a poll says, who is told, how long a handle lasts."""
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -241,3 +242,11 @@ async def test_answers_that_come_one_after_the_other_are_all_heard() -> None:
         for key in shown["inputRequests"]:
             await on.tasks.update(NEW, task, {key: {"action": "accept", "content": {"value": True}}})
         assert (await on.call("get_task", task, wait_s=5))["structuredContent"]["outcome"] == "success"
+
+
+async def test_a_retry_that_is_waited_for_is_said() -> None:
+    plan = plan_of({"id": "fetch", "tool": "fetch_data", "with": {"source": "a"}, "retry": {"times": 3, "delay": "8s"}})
+    async with stage(plan, limits=DoorLimits(prompt_wait_s=0.2)) as on:
+        task = (await on.prompt({}))["_meta"]["task_id"]
+        said = (await on.tasks.get(NEW, task))["statusMessage"]
+        assert re.fullmatch(r"Step 1 of 1: fetch\. Retry 1 of 3 in [4-8] s\.", said)
