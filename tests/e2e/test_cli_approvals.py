@@ -1,6 +1,8 @@
 """Approvals through the command line: shown, allowed, edited, refused, left waiting; each with its exit code."""
 
+import json
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,20 @@ def test_the_inbox_can_be_watched(here: Project) -> None:
         assert f'"type":"opened","pause":{{"id":"{pause}"' in watching.stdout.readline()
         here.run("approve", pause, "--detach")
         assert f'"type":"closed","pause":{{"id":"{pause}"' in watching.stdout.readline()
+        watching.terminate()
+
+
+def test_the_inbox_is_watched_from_before_the_first_task_and_over_engines(here: Project) -> None:
+    with here.start("inbox", "--watch", "--json") as watching:
+        assert watching.stdout is not None
+        while not (here.path / ".everstep/control.sock").exists():
+            time.sleep(0.01)
+        here.run("run", "asks", "--detach")
+        opened = json.loads(watching.stdout.readline())
+        assert (opened["type"], opened["pause"]["reason"]["type"]) == ("opened", "approvalRequired")
+        assert here.run("cancel", opened["pause"]["task"]).code == 0
+        closed = json.loads(watching.stdout.readline())
+        assert (closed["type"], closed["pause"]["status"]) == ("closed", "withdrawn")
         watching.terminate()
 
 

@@ -375,3 +375,39 @@ def test_a_task_that_already_ended_is_shown_at_once(here: Project) -> None:
     assert here.run("run", "hello", "--key", "k").code == 0
     again = here.run("watch", "k")
     assert (again.code, again.out) == (0, "count: 1\ntext: Hello, world\n")
+
+
+def test_logs_are_followed_until_the_task_ends(here: Project) -> None:
+    here.write(
+        "talkative.py",
+        """from pathlib import Path
+from everstep import Ctx, tool
+import asyncio
+
+@tool.pure("my.talk")
+async def talk(*, ctx: Ctx) -> str:
+    \"\"\"Say what it does.\"\"\"
+    ctx.log.info("first")
+    Path("talk.begun").touch()
+    while not Path("talk.go").exists():
+        await asyncio.sleep(0.01)
+    ctx.log.info("second")
+    return "done"
+""",
+    )
+    here.write("everstep.toml", 'tools = ["talkative"]\n')
+    here.write("talk.plan.yaml", "name: talk\nsteps:\n  - {id: a, tool: my.talk}\n")
+    running = here.start("run", "talk", "--json")
+    until_begun(here, "talk")
+    following = here.start("logs", "@last", "-f", "--json")
+    assert following.stdout is not None
+    line = following.stdout.readline()
+    first = json.loads(line)
+    assert (first.get("type"), first.get("step"), first.get("message")) == ("log", "a", "first"), line
+    (here.path / "talk.go").touch()
+    rest, _ = following.communicate(timeout=60)
+    second, result = [json.loads(line) for line in rest.splitlines()]
+    assert (second["type"], second["message"]) == ("log", "second")
+    assert (result["type"], result["ok"], result["task"]["status"]) == ("result", True, "completed")
+    assert following.returncode == 0
+    running.communicate(timeout=60)

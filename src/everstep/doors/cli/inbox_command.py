@@ -1,6 +1,5 @@
 """`everstep inbox`, `answer`: what waits for someone, and what they say."""
 
-import asyncio
 import json
 import time
 from typing import Any, Final, TypeAlias
@@ -15,13 +14,14 @@ from everstep.doors.cli.find import find_pause
 from everstep.doors.cli.given import text_of_file
 from everstep.doors.cli.pursue import Pursuit, carry_on
 from everstep.doors.cli.session import Session
-from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.talk import Connection, ask, changes, gone, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import ago, instant, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
-LOOK_AGAIN_S: Final = 0.3
+TOUCHING: Final = "pause.,task.completed,task.failed,task.cancelled"
+"""Events after which something may wait for someone, or wait no more."""
 
 
 @click.command(cls=Verb, epilog="everstep inbox\neverstep inbox p_3c8h\neverstep inbox --json | jq .items[].id")
@@ -31,8 +31,6 @@ def inbox(pause: str | None, *, watch: bool) -> int:
     """What waits for someone, oldest first; or one PAUSE with everything known about it."""
 
     async def act(connection: Connection, session: Session) -> int:
-        if watch:
-            return await _watch(connection, session)
         if pause is not None:
             found = await find_pause(connection, pause)
             if session.json:
@@ -51,7 +49,7 @@ def inbox(pause: str | None, *, watch: bool) -> int:
             session.say("nothing waits for you")
         return 0
 
-    return perform(Need.LOOK, act)
+    return perform_steps(_watch) if watch else perform(Need.LOOK, act)
 
 
 def _tell(session: Session, pause: Json) -> None:
@@ -63,27 +61,37 @@ def _tell(session: Session, pause: Json) -> None:
     session.result(f"      {kind}, {where}{task}, {waited}: everstep inbox {pause['id'][:10]}")
 
 
-async def _watch(connection: Connection, session: Session) -> int:
-    """What comes and goes, one line or JSON object each, until somebody leaves."""
+async def _watch(opening: Opening) -> int:
+    """What comes and goes, one line or JSON object each, until somebody leaves; whoever carries tasks may change."""
     known: dict[str, Json] = {}
     while True:
-        page = await ask(connection, "GET", path_of("inbox"))
-        now = {one["id"]: one for one in page["items"]}
-        for name, one in now.items():
-            if name not in known and session.json:
-                session.result_json({"type": "opened", "pause": one})
-            elif name not in known:
-                _tell(session, one)
-        for name in known.keys() - now.keys():
-            closed = await ask(connection, "GET", path_of("inbox", name))
-            if session.json:
-                session.result_json({"type": "closed", "pause": closed})
-            else:
-                said = closed.get("answered") or {}
-                by = f" by {(said.get('actor') or {}).get('id')}: {said.get('answer')}" if said else ""
-                session.result(f" ok {name}  {closed['status']}{by}")
-        known = now
-        await asyncio.sleep(LOOK_AGAIN_S)
+        connection = await opening.connect(Need.CARRY, makes=True)
+        try:
+            async for _ in changes(connection, TOUCHING):
+                known = await _look(connection, opening.session, known)
+        except EverstepError as error:
+            if not gone(error):
+                raise
+
+
+async def _look(connection: Connection, session: Session, known: dict[str, Json]) -> dict[str, Json]:
+    """Tell what is new and what is gone."""
+    page = await ask(connection, "GET", path_of("inbox"))
+    now = {one["id"]: one for one in page["items"]}
+    for name, one in now.items():
+        if name not in known and session.json:
+            session.result_json({"type": "opened", "pause": one})
+        elif name not in known:
+            _tell(session, one)
+    for name in known.keys() - now.keys():
+        closed = await ask(connection, "GET", path_of("inbox", name))
+        if session.json:
+            session.result_json({"type": "closed", "pause": closed})
+        else:
+            said = closed.get("answered") or {}
+            by = f" by {(said.get('actor') or {}).get('id')}: {said.get('answer')}" if said else ""
+            session.result(f" ok {name}  {closed['status']}{by}")
+    return now
 
 
 def pause_page(pause: Json) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
+from everstep.domain.errors import EverstepError
 from everstep.domain.record import record
 from everstep.doors.local import refusal
 
@@ -70,6 +71,18 @@ def path_of(*parts: str, **query: object) -> str:
 
 def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def gone(error: EverstepError) -> bool:
+    """Whether whoever answered is not there any more, or about to leave."""
+    return error.code in ("store_unavailable", "not_ready")
+
+
+async def changes(connection: Connection, types: str) -> AsyncIterator[None]:
+    """Once when there is something to look at, then whenever something of these types has happened to any task."""
+    async for frame in connection.stream(path_of("events", types=types)):
+        if frame["type"] in ("live", "event"):
+            yield
 
 
 async def journal(connection: Connection, task: str) -> AsyncIterator[Json]:

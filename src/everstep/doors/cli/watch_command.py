@@ -1,6 +1,5 @@
 """`everstep watch`: follow a task that somebody else carries; leaving changes nothing."""
 
-import asyncio
 from typing import Any, Final, TypeAlias
 
 import click
@@ -13,7 +12,7 @@ from everstep.doors.cli.follow import Follower, Manner
 from everstep.doors.cli.lengths import LENGTH
 from everstep.doors.cli.screens import screen_of
 from everstep.doors.cli.session import Session
-from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.talk import Connection, ask, changes, gone, path_of
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.view import TaskView
 from everstep.doors.cli.words import safe, short
@@ -21,7 +20,8 @@ from everstep.doors.cli.words import safe, short
 Json: TypeAlias = dict[str, Any]
 
 ACTIVE: Final = "queued,running,pausing,paused,stalled,cancelling"
-LOOK_AGAIN_S: Final = 0.3
+BEGINNING: Final = "task.created,task.started,task.reopened"
+"""Events after which a task may be active that was not."""
 
 
 @click.command(cls=Verb, epilog="everstep watch\neverstep watch t_7k2m9qx4 --timeout 5m")
@@ -69,22 +69,21 @@ def _fresh(task: Json) -> list[Json]:
 
 async def _only_active(opening: Opening, connection: Connection) -> tuple[Connection, Json]:
     """The only task that is active; of several the one that is chosen; of none the first that comes."""
-    session, told = opening.session, False
+    told = False
     while True:
         try:
-            items = (await ask(connection, "GET", path_of("tasks", status=ACTIVE, limit=10)))["items"]
+            async for _ in changes(connection, BEGINNING):
+                items = (await ask(connection, "GET", path_of("tasks", status=ACTIVE, limit=10)))["items"]
+                if items:
+                    chosen = items[0] if len(items) == 1 else _chosen(opening.session, items)
+                    return connection, await find_task(connection, chosen["id"])
+                if not told:
+                    opening.session.say("no task is active; waiting for one (Ctrl-C leaves)", "dim")
+                    told = True
         except EverstepError as error:
-            if error.code != "store_unavailable":
+            if not gone(error):
                 raise
-            connection = await opening.connect(Need.CARRY, makes=True)
-            continue
-        if items:
-            chosen = items[0] if len(items) == 1 else _chosen(session, items)
-            return connection, await find_task(connection, chosen["id"])
-        if not told:
-            session.say("no task is active; waiting for one (Ctrl-C leaves)", "dim")
-            told = True
-        await asyncio.sleep(LOOK_AGAIN_S)
+        connection = await opening.connect(Need.CARRY, makes=True)
 
 
 def _chosen(session: Session, items: list[Json]) -> Json:
