@@ -31,9 +31,12 @@ check: $(READY) ## format, lint, types, import contracts, tidy, fast tests; befo
 
 bench: $(READY) ## measure, against floors
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.streams
+	$(BIN)/python -m bench.streams --slow 200 --seconds 45
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
+	$(BIN)/python -m bench.cuts
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
 	$(BIN)/python tests/mcp_conformance/run.py
