@@ -36,6 +36,8 @@ class Figures:
         self.retries: Counter[Labels] = Counter()
         self.fallbacks: Counter[Labels] = Counter()
         self.used: defaultdict[Labels, float] = defaultdict(float)
+        self.memory: Counter[Labels] = Counter()
+        """Of each tool: the most that the process of a call has used."""
         self.pauses: Counter[Labels] = Counter()
         self.recoveries: Counter[Labels] = Counter()
         self.regressions: Counter[Labels] = Counter()
@@ -64,10 +66,13 @@ class Figures:
             self.queue_s.observe((state.started_at - state.created_at) / 1000)
 
     def report(self, tool: str, usage: Usage | None) -> None:
-        """What a call used, as its tool says."""
+        """What a call used, as its tool says and as it was measured."""
         if usage is None:
             return
         amounts = {"cost": usage.cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out, **usage.counts}
+        if (seen := usage.measured) is not None:
+            amounts |= {"cpu_s": seen.cpu_s, "bytes_in": seen.bytes_in, "bytes_out": seen.bytes_out}
+            self.memory[(tool,)] = max(self.memory[(tool,)], seen.memory_peak_bytes)
         for what, amount in amounts.items():
             if amount:
                 self.used[tool, what] += amount
@@ -83,7 +88,8 @@ class Figures:
             histogram("step_queue_seconds", "Waits of a step for its turn.", ("tool", "for"), self.wait_s),
             counter("retries", "Retries that were scheduled.", ("tool", "category"), self.retries),
             counter("fallbacks", "Changes to a fallback.", ("tool",), self.fallbacks),
-            counter("tool_usage", "What tools report: cost, tokens, counts.", ("tool", "what"), self.used),
+            counter("tool_usage", "What calls used, measured and reported.", ("tool", "what"), self.used),
+            gauge("tool_memory_peak_bytes", "The most that a call has used.", ("tool",), self.memory),
             counter("pauses", "Questions and pauses that were opened.", ("type",), self.pauses),
             counter("recoveries", "Interrupted tasks that were found.", ("reason",), self.recoveries),
             counter("regressions", "Steps that became slower.", ("tool",), self.regressions),

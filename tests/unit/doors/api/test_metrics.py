@@ -9,6 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from everstep.authoring.tool import tool
+from everstep.domain.usage import Measured, Usage
 from everstep.domain.values import JsonValue
 from everstep.doors.api.routes import match
 from everstep.ports.tool import Ctx, Transient
@@ -102,6 +103,19 @@ async def test_times_of_calls_and_tasks_fall_into_their_buckets(window: Window) 
     assert seen['everstep_tasks{status="completed"}'] == 1
     assert seen['everstep_tool_usage_total{tool="test.slow",what="cost"}'] == 0.5
     assert seen['everstep_tool_usage_total{tool="test.slow",what="tokens_in"}'] == 14
+
+
+async def test_what_a_process_was_measured_to_use_is_added_up_by_tool(window: Window) -> None:
+    figures = window.engine.desk.monitoring.figures
+    for peak in (100, 300, 200):
+        measured = Measured(cpu_s=1.5, memory_peak_bytes=peak, bytes_in=10, bytes_out=0)
+        figures.report("shell.run", Usage(cost=0.5, measured=measured))
+    seen = await scrape(window)
+    used = {
+        what: seen[f'everstep_tool_usage_total{{tool="shell.run",what="{what}"}}'] for what in ("cpu_s", "bytes_in")
+    }
+    assert used == {"cpu_s": 4.5, "bytes_in": 30}
+    assert seen['everstep_tool_memory_peak_bytes{tool="shell.run"}'] == 300
 
 
 async def test_a_step_that_waits_for_a_slot_shows_how_long(window: Window) -> None:
