@@ -9,7 +9,7 @@ PARALLEL := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 TYPED := $(wildcard src tests examples bench scripts)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench torture conformance docs clean
+.PHONY: help demo test check bench torture conformance peers docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-8s %s\n' "$$verb" "$$does"; done
@@ -40,6 +40,9 @@ torture: $(READY) ## the long fault suites
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
 	$(BIN)/python tests/mcp_conformance/run.py
+
+peers: $(READY) ## MCP clients that others wrote, from npm and PyPI, against `everstep mcp`
+	$(BIN)/python tests/mcp_conformance/peers.py
 
 docs: $(READY) ## write what is generated: state diagrams, and the requirement map with the results of the last `make test`
 	$(BIN)/python scripts/write_docs.py

@@ -1,0 +1,109 @@
+"""Clients that others wrote, against `everstep mcp` on stdio: they begin the worked example and go on with it.
+
+    python tests/mcp_conformance/peers.py
+
+The MCP Inspector in both eras from npm, and the `mcp` 1.x client in an environment of its own; all in `.conformance`.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.e2e.mcp_project import HANDOFF, make_project  # noqa: E402 -- a program, not a package
+from tests.mcp_conformance.run import CACHE, environment, node  # noqa: E402
+
+INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
+OLD_CLIENT = "mcp>=1.30,<2"
+SERVER = [sys.executable, "-m", "everstep", "mcp"]
+OLD_STORY = """
+import asyncio, json, sys, warnings
+warnings.simplefilter("ignore")
+from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+
+async def main():
+    folder, command, env = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+    server = StdioServerParameters(command=command[0], args=command[1:], cwd=folder, env=env)
+    async with stdio_client(server, errlog=open("/dev/null", "w")) as (r, w), ClientSession(r, w) as s:
+        await s.initialize()
+        begun = await s.get_prompt("data-pipeline", {"source": "http://a.test/x"})
+        tasks = s.experimental
+        made = await tasks.call_tool_as_task("fetch_data", {"source": "mirror"}, ttl=60000)
+        await tasks.get_task(made.task.taskId)
+        result = await tasks.get_task_result(made.task.taskId, types.CallToolResult)
+        listed = await tasks.list_tasks()
+        ended = await tasks.cancel_task(begun.meta["task_id"])
+        print(json.dumps({"result": result.structuredContent, "listed": len(listed.tasks), "ended": ended.status}))
+
+asyncio.run(main())
+"""
+
+
+def inspector(folder: Path, era: str, *words: str) -> Any:
+    """What the Inspector prints."""
+    command = [node("npx"), "--prefix", str(CACHE), "mcp-inspector", "--cli", "--protocol-era", era, *words, "--"]
+    done = subprocess.run(
+        [*command, *SERVER], cwd=folder, env=environment(), capture_output=True, timeout=120, check=False
+    )
+    return json.loads(done.stdout)
+
+
+def inspected(folder: Path, era: str) -> None:
+    """The Inspector begins in one era, and goes on in the other."""
+    words = ("--method", "prompts/get", "--prompt-name", "data-pipeline", "--prompt-args", "source=http://a.test/x")
+    begun = inspector(folder, era, *words)
+    assert begun["messages"][-1]["content"]["text"] == HANDOFF
+    other = {"modern": "legacy", "legacy": "modern"}[era]
+    call = ("--method", "tools/call", "--tool-name", "fetch_data", "--tool-arg", "source=mirror")
+    made = inspector(folder, other, *call, "--tool-metadata", f"_task_id={begun['_meta']['task_id']}")
+    assert made["structuredContent"] == {"lines": ["a,1"]}
+    assert made["_meta"]["steps"][0] == {"name": "fetch", "status": "completed"}
+
+
+def old_client(folder: Path) -> None:
+    """Tasks of 2025-11-25 with the client of that time."""
+    home = CACHE / "mcp1"
+    python = home / "bin" / "python"
+    if not python.exists():
+        venv.create(home, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", OLD_CLIENT], check=True)
+    told = [str(folder), json.dumps(SERVER), json.dumps(environment())]
+    done = subprocess.run([python, "-c", OLD_STORY, *told], capture_output=True, timeout=120, check=False)
+    said = json.loads(done.stdout)
+    assert said == {"result": {"lines": ["a,1"]}, "listed": 2, "ended": "cancelled"}
+
+
+def main() -> int:
+    CACHE.mkdir(exist_ok=True)
+    if not (CACHE / "node_modules" / "@modelcontextprotocol" / "inspector").is_dir():
+        command = [node("npm"), "install", "--no-audit", "--no-fund", INSPECTOR]
+        subprocess.run(command, cwd=CACHE, env=environment(), check=True, capture_output=True)
+    stories: dict[str, Callable[[Path], None]] = {
+        "Inspector, modern then legacy": lambda folder: inspected(folder, "modern"),
+        "Inspector, legacy then modern": lambda folder: inspected(folder, "legacy"),
+        "mcp 1.x": old_client,
+    }
+    failed = 0
+    for name, story in stories.items():
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                story(make_project(Path(folder)))
+            except (AssertionError, ValueError, KeyError) as error:
+                failed += 1
+                print(f"{name}: {error!r}")
+            else:
+                print(f"{name}: fine")
+    print(f"{len(stories) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
