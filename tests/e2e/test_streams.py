@@ -5,6 +5,7 @@ import json
 import socket as sockets
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,9 @@ class Hold:
             return "done"
 
         @tool("test.big", effect="pure")
-        async def big(n: int) -> str:
+        async def big(n: int, times: int = 1) -> str:
             """Much."""
-            return f"{n}{BLOCK}"
+            return f"{n}{BLOCK * times}"
 
         return [hold, big]
 
@@ -99,6 +100,25 @@ async def test_a_socket_tells_a_task_from_any_place_to_its_end(server: Served, h
     async with server.socket(f"/v1/tasks/{task}/events") as socket:
         _, snapshot, live = await until(socket, "live")
         assert (snapshot["task"]["status"], snapshot["seq"], live["seq"]) == ("completed", 5, 5)
+
+
+@pytest.mark.req("3.4")
+async def test_a_frame_of_a_completed_step_tells_how_it_went_and_where_all_of_it_is(server: Served) -> None:
+    plan = {"name": "big", "steps": [{"id": "a", "tool": "test.big", "with": {"n": 7, "times": 3}}]}
+    task = await server.start(plan)
+    async with server.socket(f"/v1/tasks/{task}/events?after=0&until=end&types=step.completed") as socket:
+        (told,) = [one["event"] for one in await until(socket, "event") if one["type"] == "event"]
+    step = await server.good("GET", f"/v1/tasks/{task}/steps/a")
+    assert step["status"] == "completed"
+    assert (told["step"], told["data"]["attempt"], told["data"]["via"]) == ("a", 1, "tool")
+    assert 0 <= told["data"]["duration_s"] < 10
+    assert len((told["data"]["summary"] or "").encode()) <= 2048
+    output = told["data"]["output"]
+    assert len(output["preview"].encode()) <= 2048
+    reply = await server.http.get(f"/v1/tasks/{task}/artifacts/{output['artifact']}")
+    assert reply.status_code == 200
+    assert json.loads(reply.content) == f"7{BLOCK * 3}"
+    assert f"sha256:{sha256(reply.content).hexdigest()}" == output["artifact"]
 
 
 @pytest.mark.req("3.3")
@@ -211,6 +231,19 @@ async def test_streams_of_one_token_are_counted(server: Served, hold: Hold) -> N
                 await asyncio.sleep(0.01)
     for one in opened:
         await one.close()
+
+
+async def test_who_leaves_without_a_word_is_no_trouble(
+    server: Served, hold: Hold, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = await held(server, hold)
+    socket = await server.socket(f"/v1/tasks/{task}/events?until=end")
+    await until(socket, "live")
+    socket.transport.abort()
+    hold.release.set()
+    async with server.socket(f"/v1/tasks/{task}/events?after=0&until=end") as other:
+        assert await close_of(other) == (1000, "until=end")
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
 
 
 async def test_all_tasks_on_one_socket(server: Served) -> None:

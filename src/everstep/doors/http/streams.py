@@ -55,6 +55,8 @@ class Streams:
                     await socket(watch, scope, receive, send)
                 else:
                     await server_sent(watch, receive, send)
+            except OSError:  # nobody is there any more to be told
+                return
             finally:
                 self.ended[(watch.end or LEFT).code] += 1
 
