@@ -7,7 +7,7 @@ What an event means is `fold`'s business, how it is spelled `wire/event`'s. Read
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
-from everstep.domain import actors, changes, detour, limits
+from everstep.domain import actors, changes, detour, limits, schedule
 from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
@@ -29,6 +29,10 @@ TaskStarted: TypeAlias = changes.TaskStarted
 TaskContinued: TypeAlias = changes.TaskContinued
 TaskUpdated: TypeAlias = changes.TaskUpdated
 TaskLimitNear: TypeAlias = limits.TaskLimitNear
+TaskAheadOfSchedule: TypeAlias = schedule.TaskAheadOfSchedule
+TaskLate: TypeAlias = schedule.TaskLate
+Promise: TypeAlias = schedule.Promise
+TaskEarlyCompletion: TypeAlias = schedule.TaskEarlyCompletion
 StepFallback: TypeAlias = detour.StepFallback
 
 
@@ -349,6 +353,9 @@ Body: TypeAlias = (
     | PlanRevised
     | TaskUpdated
     | TaskLimitNear
+    | TaskAheadOfSchedule
+    | TaskLate
+    | TaskEarlyCompletion
     | TaskContinued
     | StepStarted
     | StepWaiting

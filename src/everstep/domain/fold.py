@@ -140,6 +140,10 @@ def _limit_near(state: TaskState, body: e.TaskLimitNear, _step: StepPath | None,
     state.budget.announced(body.limit)
 
 
+def _off_schedule(state: TaskState, body: e.Body, _step: StepPath | None, _at: Instant) -> None:
+    state.announced[body.TYPE] = state.generation
+
+
 def _step_started(state: TaskState, body: e.StepStarted, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     move_step(state, step, StepStatus.RUNNING)
@@ -321,6 +325,9 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.PlanRevised: fold_plan.plan_revised,
     e.TaskUpdated: fold_plan.task_updated,
     e.TaskLimitNear: _limit_near,
+    e.TaskAheadOfSchedule: _off_schedule,
+    e.TaskLate: _off_schedule,
+    e.TaskEarlyCompletion: _off_schedule,
     e.TaskContinued: fold_continued.task_continued,
     e.StepStarted: _step_started,
     e.StepWaiting: _step_waiting,

@@ -196,6 +196,8 @@ class TaskState:
     """How many steps at the beginning of the plan have ended: nobody needs to look at them again."""
     work_ms: int = 0
     budget: Budget = field(default_factory=Budget)
+    announced: dict[str, int] = field(default_factory=dict)
+    """What was said about its schedule, by event, and in which generation."""
 
     @property
     def terminal(self) -> bool:

@@ -9,6 +9,7 @@ from everstep.domain.ids import StepPath
 from everstep.domain.issues import issues_of
 from everstep.domain.pauses import OF_THE_TASK, UserRequested
 from everstep.domain.plan import OnError
+from everstep.domain.schedule import early
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject
@@ -123,6 +124,8 @@ def complete(lap: Lap) -> None:
     between = lap.state.handover
     if between is not None and between.continue_by is not None and not lap.graph.outputs:
         outputs = {"completed": True, "steps_completed": len(lap.graph.steps)}
+    if lap.kit.promised and lap.state.id in lap.kit.promised:
+        _say_if_early(lap)
     body = e.TaskCompleted(
         outcome="partial" if issues else "success",
         outputs=lap.kit.codec.seal(outputs),
@@ -131,6 +134,13 @@ def complete(lap: Lap) -> None:
         work_s=lap.state.work_ms / 1000,
     )
     lap.say(body)
+
+
+def _say_if_early(lap: Lap) -> None:
+    """Somebody was told what the task would take."""
+    said = early(lap.kit.promised[lap.state.id], lap.state.budget.used("wall_time", lap.at) / 1000)
+    if said is not None:
+        lap.say(said)
 
 
 def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from everstep.domain.ended import Chance
-from everstep.domain.events import Actor, Draft, PauseOpened
+from everstep.domain.events import Actor, Draft, PauseOpened, Promise
 from everstep.domain.expiry import patience_with, timed
 from everstep.domain.graph import Graph, wire_plan
 from everstep.domain.ids import Digest, Instant, PauseId, TaskId, WorkerId
@@ -54,6 +54,8 @@ class Kit:
     """Tell whoever keeps history that something may have ended. Known with the runtime."""
     kept: int = 0
     """How often history has grown: who remembers it looks again."""
+    promised: dict[TaskId, Promise] = field(default_factory=dict)
+    """What was said that tasks carried here would take."""
     closing: bool = False
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)

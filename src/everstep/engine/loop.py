@@ -282,6 +282,7 @@ class Loop:
         walk = Walk(held, self._kit, intents)
         self._walks[task] = walk
         self._carriers[task] = self._kit.loop.create_task(self._carry(held, walk))
+        self._kit.stir()
         if task in self._nudged:
             walk.tell()
 

@@ -7,7 +7,6 @@ from everstep.domain.simulate import Outlook
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.engine.accept import with_defaults
-from everstep.engine.outlook import Outlooks
 from everstep.engine.request import Request
 from everstep.engine.runtime import Runtime
 from everstep.engine.submit import new_task, queued
@@ -18,7 +17,7 @@ class Forecast:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._outlooks = Outlooks(runtime.kit)
+        self._outlooks = runtime.schedule.outlooks
 
     async def of(self, state: TaskState) -> Outlook:
         """What is left of a task."""

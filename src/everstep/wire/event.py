@@ -41,6 +41,9 @@ Named = TypeVar(
     e.TaskResumed,
     e.TaskCancelling,
     e.TaskLimitNear,
+    e.TaskAheadOfSchedule,
+    e.TaskLate,
+    e.TaskEarlyCompletion,
     e.AttemptProbed,
     e.StepFallback,
     e.StepSkipped,
@@ -181,6 +184,9 @@ class Pen:
                 | e.TaskResumed()
                 | e.TaskCancelling()
                 | e.TaskLimitNear()
+                | e.TaskAheadOfSchedule()
+                | e.TaskLate()
+                | e.TaskEarlyCompletion()
                 | e.AttemptProbed()
                 | e.StepFallback()
                 | e.StepSkipped()
@@ -318,6 +324,9 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.TaskFailed.TYPE: _spelled(task.TaskFailed),
     e.TaskReopened.TYPE: _spelled(task.TaskReopened),
     e.TaskLimitNear.TYPE: _as_named(e.TaskLimitNear),
+    e.TaskAheadOfSchedule.TYPE: _as_named(e.TaskAheadOfSchedule),
+    e.TaskLate.TYPE: _as_named(e.TaskLate),
+    e.TaskEarlyCompletion.TYPE: _as_named(e.TaskEarlyCompletion),
     e.TaskContinued.TYPE: _spelled(task.TaskContinued),
     e.TaskUpdated.TYPE: _spelled(task.TaskUpdated),
     e.PlanRevised.TYPE: _spelled(task.PlanRevised),

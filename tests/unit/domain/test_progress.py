@@ -1,6 +1,6 @@
 """Progress: never falls, is 1 only at the end; titles and bindings as people read them."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everstep.domain import events as e
@@ -50,6 +50,42 @@ def test_it_never_falls(ends: list[str], items: int) -> None:
     seen.append(progress_of(history.state).fraction)
     assert seen == sorted(seen)
     assert all(fraction <= 0.99 for fraction in seen)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_it_never_falls_whatever_is_learned_on_the_way(data: st.DataObject) -> None:
+    """Weights are what steps are expected to take, and history changes them with every look."""
+    names = [f"s{at}" for at in range(data.draw(st.integers(1, 6)))]
+    history = History(plan(*(step(name) for name in names))).claimed()
+    weight = st.one_of(st.none(), st.floats(0, 1e6))
+    seen = [0.0]
+
+    def look() -> None:
+        drawn = {StepPath(name): data.draw(weight) for name in names}
+        known = {path: seconds for path, seconds in drawn.items() if seconds is not None}
+        seen.append(progress_of(history.state, known, seen[-1]).fraction)
+
+    for name in names:
+        look()
+        history.called(name)
+        look()
+        history.completed(name)
+        look()
+    assert seen == sorted(seen)
+    assert seen[-1] <= 0.99
+    history.say(e.TaskCompleted(outcome="success", outputs=sealed({}), issues=(), duration_s=1, work_s=1))
+    look()
+    assert seen[-1] == 1
+
+
+def test_a_step_weighs_what_it_is_expected_to_take() -> None:
+    history = running(step("a"), step("b"))
+    history.completed("a")
+    assert progress_of(history.state, {A: 9.0, StepPath("b"): 1.0}).fraction == 0.9
+    assert progress_of(history.state, {A: 1.0, StepPath("b"): 9.0}).fraction == 0.1
+    assert progress_of(history.state, {StepPath("b"): 9.0}).fraction == 0.5, "who is not known weighs as usual"
+    assert 0 < progress_of(history.state, {A: 0.0, StepPath("b"): 9.0}).fraction < 0.1, "every end is seen"
 
 
 def _done() -> e.StepCompleted:

@@ -33,7 +33,10 @@ class Historian:
         self._sized = kit.catalog.sized
         self._forgotten = 0
         self._pace = Pace(kit)
-        kit.stir = self._stirred.set
+
+    def stir(self) -> None:
+        """Something may have ended."""
+        self._stirred.set()
 
     async def watch(self) -> None:
         """Until stopped."""
