@@ -33,6 +33,7 @@ bench: $(READY) ## measure, against floors
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.streams
 	$(BIN)/python -m bench.streams --slow 200 --seconds 45
+	$(BIN)/python -m bench.calibration
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture

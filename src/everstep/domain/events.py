@@ -32,6 +32,7 @@ TaskLimitNear: TypeAlias = limits.TaskLimitNear
 TaskAheadOfSchedule: TypeAlias = schedule.TaskAheadOfSchedule
 TaskLate: TypeAlias = schedule.TaskLate
 Promise: TypeAlias = schedule.Promise
+OffSchedule: TypeAlias = schedule.OffSchedule
 TaskEarlyCompletion: TypeAlias = schedule.TaskEarlyCompletion
 StepFallback: TypeAlias = detour.StepFallback
 

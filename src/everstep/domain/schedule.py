@@ -20,23 +20,27 @@ class Promise:
 
 
 @record
-class TaskAheadOfSchedule:
+class OffSchedule:
+    """Common shape of what is said of a task that does not keep to its promise."""
+
+    estimate: Promise
+
+
+@record
+class TaskAheadOfSchedule(OffSchedule):
     TYPE: ClassVar = "task.ahead_of_schedule"
-    estimate: Promise
     p50: float
 
 
 @record
-class TaskLate:
+class TaskLate(OffSchedule):
     TYPE: ClassVar = "task.late"
-    estimate: Promise
     p50: float
 
 
 @record
-class TaskEarlyCompletion:
+class TaskEarlyCompletion(OffSchedule):
     TYPE: ClassVar = "task.early_completion"
-    estimate: Promise
     actual_s: float
 
 
@@ -55,8 +59,3 @@ def off_schedule(promise: Promise, now: Estimate, worked_s: float) -> TaskAheadO
     if now.p90 is not None and now.p50 is not None and worked_s + now.p90 < promise.p10:
         return TaskAheadOfSchedule(estimate=promise, p50=now.p50)
     return None
-
-
-def early(promise: Promise, worked_s: float) -> TaskEarlyCompletion | None:
-    """It ended before anybody was told to expect it."""
-    return TaskEarlyCompletion(estimate=promise, actual_s=worked_s) if worked_s < promise.p10 else None

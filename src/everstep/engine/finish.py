@@ -9,7 +9,6 @@ from everstep.domain.ids import StepPath
 from everstep.domain.issues import issues_of
 from everstep.domain.pauses import OF_THE_TASK, UserRequested
 from everstep.domain.plan import OnError
-from everstep.domain.schedule import early
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import TaskState, unfinished
 from everstep.domain.values import JsonObject
@@ -138,9 +137,10 @@ def complete(lap: Lap) -> None:
 
 def _say_if_early(lap: Lap) -> None:
     """Somebody was told what the task would take."""
-    said = early(lap.kit.promised[lap.state.id], lap.state.budget.used("wall_time", lap.at) / 1000)
-    if said is not None:
-        lap.say(said)
+    said = lap.kit.promised[lap.state.id]
+    worked_s = lap.state.budget.used("wall_time", lap.at) / 1000
+    if worked_s < said.p10:
+        lap.say(e.TaskEarlyCompletion(estimate=said, actual_s=worked_s))
 
 
 def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:

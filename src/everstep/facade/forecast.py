@@ -17,7 +17,7 @@ class Forecast:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._outlooks = runtime.schedule.outlooks
+        self._outlooks = runtime.duties.schedule.outlooks
 
     async def of(self, state: TaskState) -> Outlook:
         """What is left of a task."""

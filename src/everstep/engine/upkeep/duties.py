@@ -1,4 +1,4 @@
-"""What one engine looks after beside the walks: pauses that run out, history, and how much is left of the machine."""
+"""What one engine looks after beside the walks: pauses that run out, history, promises, and how much is left of the machine."""
 
 import asyncio
 
@@ -6,6 +6,7 @@ from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.upkeep.historian import CLOSING_S, Historian
 from everstep.engine.upkeep.pressure import Pressure
+from everstep.engine.upkeep.schedule import Schedule
 from everstep.engine.upkeep.timers import Timers
 from everstep.ports.gauge import Gauge
 
@@ -15,15 +16,22 @@ class Duties:
 
     def __init__(self, kit: Kit, loop: Loop, gauge: Gauge | None) -> None:
         self.historian = Historian(kit)
+        self.schedule = Schedule(kit, lambda: loop.carried, self.historian.score)
+        kit.stir = self._stir
         self._timers = Timers(kit, lambda: loop.own, loop.nudge)
         self._pressure = None if gauge is None else Pressure(kit, gauge, loop)
         self._timing: asyncio.Task[None] | None = None
         self._watches: list[asyncio.Task[None]] = []
 
+    def _stir(self) -> None:
+        """Something began or ended."""
+        self.historian.stir()
+        self.schedule.stir()
+
     def start(self) -> None:
         """From now on."""
         self._timing = asyncio.create_task(self._timers.watch())
-        self._watches = [asyncio.create_task(self.historian.watch())]
+        self._watches = [asyncio.create_task(watch) for watch in (self.historian.watch(), self.schedule.watch())]
         if self._pressure is not None:
             self._watches.append(asyncio.create_task(self._pressure.watch()))
 
