@@ -354,9 +354,7 @@ Body: TypeAlias = (
     | PlanRevised
     | TaskUpdated
     | TaskLimitNear
-    | TaskAheadOfSchedule
-    | TaskLate
-    | TaskEarlyCompletion
+    | schedule.Said
     | TaskContinued
     | StepStarted
     | StepWaiting

@@ -2,7 +2,7 @@
 rely on the promise.
 """
 
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from everstep.domain.estimate import ENOUGH, Estimate
 from everstep.domain.record import record
@@ -42,6 +42,9 @@ class TaskLate(OffSchedule):
 class TaskEarlyCompletion(OffSchedule):
     TYPE: ClassVar = "task.early_completion"
     actual_s: float
+
+
+Said: TypeAlias = TaskAheadOfSchedule | TaskLate | TaskEarlyCompletion
 
 
 def promise_of(now: Estimate, worked_s: float) -> Promise | None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from everstep.domain.history import HistoryKey, HistoryRow, Kind
-from everstep.domain.ids import TaskId
 from everstep.domain.record import hot_record, record
 from everstep.domain.regression import Timed
 from everstep.domain.values import Sealed
@@ -32,8 +31,6 @@ class Gathered:
     after: int
     upto: int
     observed: tuple[Observed, ...]
-    completed: tuple[TaskId, ...] = ()
-    """Some of the tasks that completed."""
 
 
 @record

@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from everstep import Plan
+from everstep.domain.history import Kind
 from everstep.domain.values import JsonValue
 from everstep.facade.task import Task
+from everstep.ports.history import HistoryFilter
 from everstep.testing import TestEngine, fake
 
 SCHEDULE = {"task.ahead_of_schedule", "task.late", "task.early_completion"}
@@ -64,6 +66,16 @@ async def test_a_task_that_goes_faster_than_expected_is_ahead_then_early() -> No
     engine = await experienced(4, first="50s", then=["2s", "2s", "2s", "50s"])
     said = await told(engine, await engine.start(plan(4)))
     assert [kind for kind, _ in said] == ["task.ahead_of_schedule", "task.early_completion"]
+    await engine.close()
+
+
+async def test_promises_are_held_against_what_came_of_them() -> None:
+    engine = await experienced(1, first="10s", then=["10s", "10s", "50s"])
+    for _ in range(3):
+        await told(engine, await engine.start(plan(1)))
+    await engine.clock.advance("1m")
+    rows = await engine.store.history.rows(HistoryFilter(kind=Kind.CALIBRATION))
+    assert {row.key.outcome: (row.key.name, row.sketch.n) for row in rows} == {"covered": ("p", 2), "over": ("p", 1)}
     await engine.close()
 
 

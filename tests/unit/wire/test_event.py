@@ -128,6 +128,7 @@ STRATEGIES[Failure | None] = st.none() | failures
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 STRATEGIES[tuple[dict[str, "JsonValue"], ...]] = st.lists(objects, max_size=2).map(tuple)
+STRATEGIES[e.Promise] = st.builds(e.Promise, p10=seconds, p50=seconds, p90=seconds, basis=words, n=counts)
 STRATEGIES[Degraded | None] = st.none() | st.builds(
     Degraded, level=counts, set=objects, drop=st.lists(words, max_size=2).map(tuple)
 )

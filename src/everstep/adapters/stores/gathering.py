@@ -8,8 +8,6 @@ from everstep.domain.pauses import PauseType
 from everstep.domain.values import Sealed
 from everstep.wire.event import decode
 
-COMPLETED_MAX: Final = 20
-"""How many completed tasks are named at once: their first estimates are held against their ends."""
 CALLS: Final = {
     e.StepCompleted.TYPE: SUCCEEDED,
     e.AttemptFailed.TYPE: "failed",

@@ -31,7 +31,6 @@ class MemoryHistory:
         """The next part of every journal."""
         after = sum(self._marks.values())
         observed: list[Observed] = []
-        completed: list[TaskId] = []
         self._seen = dict(self._marks)
         for task, kept in self._tasks.items():
             mark = self._marks.get(task, 0)
@@ -42,11 +41,9 @@ class MemoryHistory:
             self._seen[task] = mark + len(part)
             told = _Told(kept)
             observed += told.observed(mark, len(part), sized)
-            completed += [task for event in part if event.type == e.TaskCompleted.TYPE]
             if limit <= 0:
                 break
-        few = tuple(completed[-gathering.COMPLETED_MAX :])
-        return Gathered(after=after, upto=sum(self._seen.values()), observed=tuple(observed), completed=few)
+        return Gathered(after=after, upto=sum(self._seen.values()), observed=tuple(observed))
 
     async def keep(self, gathered: Gathered, rows: Sequence[HistoryRow]) -> bool:
         """All of it, unless the cursor has moved."""

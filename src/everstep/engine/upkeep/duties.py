@@ -1,4 +1,4 @@
-"""What one engine looks after beside the walks: pauses that run out, history, promises, and how much is left of the machine."""
+"""What one engine looks after beside the walks: pauses that run out, history, promises, what is left of the machine."""
 
 import asyncio
 

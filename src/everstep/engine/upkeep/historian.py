@@ -32,7 +32,14 @@ class Historian:
         self._stirred = asyncio.Event()
         self._sized = kit.catalog.sized
         self._forgotten = 0
+        self._scored: list[Observed] = []
+        """How estimates have held: kept with what is gathered next."""
         self._pace = Pace(kit)
+
+    def score(self, one: Observed) -> None:
+        """An estimate was held against what came of it."""
+        self._scored.append(one)
+        self.stir()
 
     def stir(self) -> None:
         """Something may have ended."""
@@ -61,7 +68,7 @@ class Historian:
         found = False
         while until is None or kit.clock.monotonic() < until:
             gathered = await kit.store.history.gather(self._sized, PART)
-            if gathered.upto == gathered.after:
+            if gathered.upto == gathered.after and not self._scored:
                 break
             found = True
             await self._keep(gathered)
@@ -69,7 +76,8 @@ class Historian:
 
     async def _keep(self, gathered: Gathered) -> None:
         history, hour = self._kit.store.history, hour_of(self._kit.clock.now())
-        seen = [(await self._key(one), one.hour, one.ms, one.count) for one in gathered.observed]
+        scored, self._scored = self._scored, []
+        seen = [(await self._key(one), one.hour, one.ms, one.count) for one in (*gathered.observed, *scored)]
         rows = [row for row in grouped(seen) if row.bucket == 0 or row.bucket >= hour - KEEP_HOURS]
         if not await history.keep(gathered, rows):
             return

@@ -10,7 +10,8 @@ from typing import Final
 
 from everstep.domain.commands import Drafts
 from everstep.domain.errors import EverstepError
-from everstep.domain.events import Draft, Who
+from everstep.domain.events import Draft, Promise, Who
+from everstep.domain.history import HistoryKey, Kind, hour_of
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.schedule import off_schedule, promise_of
 from everstep.domain.states import TaskStatus
@@ -18,6 +19,7 @@ from everstep.domain.task import TaskState
 from everstep.engine.control import command
 from everstep.engine.kit import Kit
 from everstep.engine.outlook import Outlooks
+from everstep.ports.history import Observed
 
 MOMENT_MS: Final = 1_000
 """What ends sooner is never looked at."""
@@ -28,9 +30,10 @@ LOOKS: Final = (0.25, 0.5, 0.75)
 class Schedule:
     """One engine's promises about the tasks it carries."""
 
-    def __init__(self, kit: Kit, carried: Callable[[], Sequence[TaskState]]) -> None:
+    def __init__(self, kit: Kit, carried: Callable[[], Sequence[TaskState]], score: Callable[[Observed], None]) -> None:
         self._kit = kit
         self._carried = carried
+        self._score = score
         self.outlooks = Outlooks(kit)
         self._due: dict[TaskId, list[Instant]] = {}
         self._stirred = asyncio.Event()
@@ -66,7 +69,7 @@ class Schedule:
     async def _look(self) -> None:
         states = {state.id: state for state in self._carried() if state.status is TaskStatus.RUNNING}
         for gone in [task for task in self._kit.promised if task not in states]:
-            self._kit.promised.pop(gone)
+            await self._hold_against(gone, self._kit.promised.pop(gone))
         self._due = {task: times for task, times in self._due.items() if task in states}
         for task, state in states.items():
             times = self._due.get(task)
@@ -75,6 +78,16 @@ class Schedule:
             elif times and times[0] <= self._kit.clock.now():
                 self._due[task] = [at for at in times if at > self._kit.clock.now()]
                 await self._judge(state)
+
+    async def _hold_against(self, task: TaskId, promise: Promise) -> None:
+        """What came of a promise: counted, if the task completed."""
+        (state,) = await self._kit.store.load_tasks((task,))
+        if state is None or state.status is not TaskStatus.COMPLETED or state.ended_at is None:
+            return
+        worked_s = worked(state, state.ended_at)
+        outcome = "over" if worked_s > promise.p90 else "under" if worked_s < promise.p10 else "covered"
+        key = HistoryKey(state.owner, Kind.CALIBRATION, state.plan.name, outcome, "", state.plan.name)
+        self._score(Observed(key, hour_of(state.ended_at), round(worked_s * 1000)))
 
     async def _promise(self, state: TaskState) -> None:
         now = self._kit.clock.now()

@@ -72,7 +72,6 @@ async def ends_are_gathered_from_the_journal(rig: Rig) -> None:
         assert {(one.key.plan, one.key.step) for one in gathered.observed if one.key.kind is Kind.TOOL} == {
             ("brief", "one")
         }
-        assert len(gathered.completed) == 2
 
 
 async def calls_of_sized_tools_come_with_their_arguments(rig: Rig) -> None:

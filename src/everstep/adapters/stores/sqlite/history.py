@@ -15,7 +15,6 @@ from everstep.adapters.stores.sqlite.hold import Hold
 from everstep.adapters.stores.sqlite.questions import meta
 from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.domain.history import HistoryKey, HistoryRow, Kind, merged
-from everstep.domain.ids import TaskId
 from everstep.domain.record import record
 from everstep.domain.regression import Timed
 from everstep.ports.history import Gathered, HistoryFilter, Observed
@@ -123,13 +122,7 @@ def _gather(reader: Reader, sized: frozenset[str], limit: int) -> Gathered:
     if upto <= after:
         return Gathered(after=after, upto=after, observed=())
     part = {"after": after, "upto": upto}
-    completed = reader.rows("gather_completed", {**part, "few": gathering.COMPLETED_MAX})
-    return Gathered(
-        after=after,
-        upto=upto,
-        observed=tuple(_observed(reader, part, sized)),
-        completed=tuple(TaskId(task) for (task,) in completed),
-    )
+    return Gathered(after=after, upto=upto, observed=tuple(_observed(reader, part, sized)))
 
 
 def _observed(reader: Reader, part: dict[str, int], sized: frozenset[str]) -> Iterator[Observed]:

@@ -602,12 +602,6 @@ WHERE e.id > :after AND e.id <= :upto
   AND (e.type IN ('task.completed', 'task.failed', 'task.cancelled') OR (e.type = 'task.started' AND e.seq = 2))
 GROUP BY t.owner, t.plan_name, e.type, outcome, hour, ms;
 
--- name: gather_completed
--- The newest of the tasks that completed.
-SELECT t.id FROM events e CROSS JOIN tasks t ON t.num = e.task
-WHERE e.id > :after AND e.id <= :upto AND e.type = 'task.completed'
-ORDER BY e.id DESC LIMIT :few;
-
 -- name: gather_pauses
 -- Questions about steps that were answered, or ran out: how long they were open.
 SELECT t.owner, t.plan_name, iif(instr(p.step, '['), substr(p.step, 1, instr(p.step, '[') - 1), p.step),
