@@ -486,7 +486,8 @@ SELECT e.id, t.id,
                  WHERE c.task = e.task AND c.seq = 1 AND p.value ->> '$.id' = e.step)) AS called,
        e.body
 FROM events e INDEXED BY events_failed CROSS JOIN tasks t ON t.num = e.task
-WHERE e.type IN ('attempt.failed', 'attempt.timed_out', 'attempt.killed', 'attempt.abandoned', 'step.failed')
+WHERE (e.type = 'attempt.failed' OR e.type = 'attempt.timed_out' OR e.type = 'attempt.killed'
+       OR e.type = 'attempt.abandoned' OR e.type = 'step.failed')
   AND (:before IS NULL OR e.id < :before)
   AND (:since IS NULL OR e.at >= :since)
   AND (:owner IS NULL OR t.owner = :owner)
