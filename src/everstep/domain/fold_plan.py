@@ -14,6 +14,7 @@ from everstep.domain.words import words_in
 
 def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
     """A task as it is accepted."""
+    specs = {spec.id: spec for spec in (*body.plan.steps, *body.plan.finally_steps)}
     state = TaskState(
         id=event.task,
         owner=owner,
@@ -34,13 +35,11 @@ def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
         created_by=event.actor,
         updated_at=event.at,
         budget=budget_of(body.limits, body.deadline),
+        specs=specs,
+        steps={StepPath(name): StepState(StepPath(name)) for name in specs},
     )
     if body.continue_by is not None or body.unannounced:
         state.handover = Handover(continue_by=body.continue_by, unannounced=body.unannounced)
-    for spec in (*body.plan.steps, *body.plan.finally_steps):
-        state.specs[spec.id] = spec
-        path = StepPath(spec.id)
-        state.steps[path] = StepState(path)
     return state
 
 

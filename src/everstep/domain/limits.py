@@ -181,14 +181,8 @@ class Budget:
         return self.deadline is not None and at >= self.deadline
 
     def _look(self) -> None:
-        now = self.since or Instant(0)
         self.calls_max = self.max.get("calls", sys.maxsize)
-        timeless = [one for one in self.levels(now) if one.limit != "wall_time"]
-        self.alarm = any(
-            (one.used >= NEAR * one.max and one.limit not in self.near)
-            or (one.limit != "calls" and one.used >= one.max)
-            for one in timeless
-        )
+        self.alarm = any(self._is_short(limit, most) for limit, most in self.max.items() if limit != "wall_time")
         self.look_at = NEVER
         if self.since is None:
             return
@@ -197,6 +191,11 @@ class Budget:
             self.look_at = Instant(round(self.since + share * self.max["wall_time"] - self.ran_ms))
         if self.deadline is not None:
             self.look_at = min(self.look_at, self.deadline)
+
+    def _is_short(self, limit: str, most: float) -> bool:
+        """Nearly used up and nobody was told, or used up; a call that is one too many is held back by itself."""
+        used = self.used(limit, NEVER)
+        return (used >= NEAR * most and limit not in self.near) or (limit != "calls" and used >= most)
 
 
 def budget_of(limits: TaskLimits | None, deadline: Instant | None) -> Budget:

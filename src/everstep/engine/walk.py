@@ -111,7 +111,8 @@ class Walk:
             elif self._held.state.pausing is not None or self._kit.passage.halted is not None:
                 await self._cut_short()
             ended = await self._next()
-            self._looked_at = self._kit.clock.now()
+            if self._held.state.timers:
+                self._looked_at = self._kit.clock.now()
             intents = await settle(self._held, ended, self._calls, self._kit)
 
     async def stop(self, grace_s: float) -> None:
