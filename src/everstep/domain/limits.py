@@ -182,7 +182,11 @@ class Budget:
 
     def _look(self) -> None:
         self.calls_max = self.max.get("calls", sys.maxsize)
-        self.alarm = any(self._is_short(limit, most) for limit, most in self.max.items() if limit != "wall_time")
+        self.alarm = False
+        for limit, used in (("calls", self.calls), ("cost", self.cost), ("output", self.output_bytes)):
+            most = self.max.get(limit, sys.maxsize)
+            if used >= most * NEAR and (limit not in self.near or (used >= most and limit != "calls")):
+                self.alarm = True
         self.look_at = NEVER
         if self.since is None:
             return
@@ -191,11 +195,6 @@ class Budget:
             self.look_at = Instant(round(self.since + share * self.max["wall_time"] - self.ran_ms))
         if self.deadline is not None:
             self.look_at = min(self.look_at, self.deadline)
-
-    def _is_short(self, limit: str, most: float) -> bool:
-        """Nearly used up and nobody was told, or used up; a call that is one too many is held back by itself."""
-        used = self.used(limit, NEVER)
-        return (used >= NEAR * most and limit not in self.near) or (limit != "calls" and used >= most)
 
 
 def budget_of(limits: TaskLimits | None, deadline: Instant | None) -> Budget:

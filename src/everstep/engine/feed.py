@@ -111,8 +111,9 @@ class Feed:
             return
         task = events[0].task
         mine = events if events[-1].task == task else [event for event in events if event.task == task]
-        for subscription in (*self._by_task.get(task, ()), *self._all):
-            subscription.push(mine)
+        for listeners in (self._by_task.get(task, ()), self._all):
+            for subscription in listeners:
+                subscription.push(mine)
         if mine is not events:
             self.publish(events[len(mine) :])
 

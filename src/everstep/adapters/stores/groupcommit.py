@@ -7,6 +7,7 @@ one flush. There is no timer. A caller that is cancelled loses its answer, never
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -72,9 +73,11 @@ class GroupCommit(Generic[U]):
 
     writer: Writer[U]
     tally: Tally = field(default_factory=Tally)
-    _queue: SimpleQueue[Sent[U] | None] = field(default_factory=SimpleQueue)
+    _queue: SimpleQueue[Sequence[Sent[U]] | None] = field(default_factory=SimpleQueue)
+    """What came together is handed over together; None: nothing comes any more."""
     _outbox: list[Sent[U]] = field(default_factory=list)
-    _held_over: Sent[U] | None = None
+    _backlog: deque[Sent[U]] = field(default_factory=deque)
+    """Handed over and in no batch yet; the thread's own."""
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
     _closed: bool = False
@@ -107,9 +110,8 @@ class GroupCommit(Generic[U]):
 
     def _hand_over(self) -> None:
         """What this turn of the loop has brought, together: the thread is not woken in the middle of a burst."""
-        for sent in self._outbox:
-            self._queue.put(sent)
-        self._outbox.clear()
+        handed, self._outbox = self._outbox, []
+        self._queue.put(handed)
 
     async def _submit_parts(self, units: Sequence[U]) -> Sequence[object]:
         """More than one batch takes."""
@@ -122,7 +124,7 @@ class GroupCommit(Generic[U]):
         if self._closed:
             raise EngineClosed("the store is not open")
         answer: Future[Sequence[object]] = Future()
-        self._queue.put(Sent((unit,), unit.size_bytes, answer))
+        self._queue.put([Sent((unit,), unit.size_bytes, answer)])
         try:
             return answer.result(timeout_s)[0]
         except TimeoutError:
@@ -154,42 +156,39 @@ class GroupCommit(Generic[U]):
 
     def _work(self) -> None:
         wait_s: float | None = None
-        while True:
-            batch, last = self._take(wait_s)
+        last = False
+        while not last or self._backlog:
+            last = last or self._receive(wait_s)
+            batch = self._next_batch()
             if batch:
                 self._flush(batch)
-            if last:
-                break
-            wait_s = self.writer.idle() if self._queue.empty() and self._held_over is None else None
+            at_rest = not last and not self._backlog and self._queue.empty()
+            wait_s = self.writer.idle() if at_rest else None
         self.writer.close()
         self._refuse_the_rest()
 
-    def _take(self, wait_s: float | None) -> tuple[list[Sent[U]], bool]:
-        """What is queued now, within the limits of a batch; and whether it is the last."""
-        first = self._held_over
-        self._held_over = None
-        if first is None:
-            try:
-                first = self._queue.get(timeout=wait_s)
-            except Empty:
-                return [], False
-            if first is None:
-                return [], True
-        batch = [first]
-        units, size_bytes = len(first.units), first.size_bytes
-        while True:
-            try:
-                sent = self._queue.get_nowait()
-            except Empty:
-                return batch, False
-            if sent is None:
-                return batch, True
+    def _receive(self, wait_s: float | None) -> bool:
+        """Whatever is queued now, waiting for it only if there is nothing to do; whether it is the last."""
+        with suppress(Empty):
+            handed = self._queue.get(not self._backlog, wait_s)
+            while handed is not None:
+                self._backlog.extend(handed)
+                handed = self._queue.get_nowait()
+            return True
+        return False
+
+    def _next_batch(self) -> list[Sent[U]]:
+        """As much of the backlog as a batch may hold."""
+        batch: list[Sent[U]] = []
+        units = size_bytes = 0
+        while self._backlog:
+            sent = self._backlog[0]
             units += len(sent.units)
             size_bytes += sent.size_bytes
-            if units > BATCH_UNITS_MAX or size_bytes > BATCH_BYTES_MAX:
-                self._held_over = sent
-                return batch, False
-            batch.append(sent)
+            if batch and (units > BATCH_UNITS_MAX or size_bytes > BATCH_BYTES_MAX):
+                break
+            batch.append(self._backlog.popleft())
+        return batch
 
     def _flush(self, batch: list[Sent[U]]) -> None:
         units = [unit for sent in batch for unit in sent.units]
@@ -226,9 +225,7 @@ class GroupCommit(Generic[U]):
         rest: list[Sent[U]] = []
         with suppress(Empty):
             while True:
-                sent = self._queue.get_nowait()
-                if sent is not None:
-                    rest.append(sent)
+                rest.extend(self._queue.get_nowait() or ())
         if rest:
             self._answer(rest, EngineClosed("the store was closed"))
 

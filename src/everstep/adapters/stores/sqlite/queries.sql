@@ -660,6 +660,7 @@ DELETE FROM signals WHERE at < ? AND NOT EXISTS (SELECT 1 FROM listeners l WHERE
 SELECT heard FROM signals WHERE owner = ? AND id = ?;
 
 -- name: insert_signal
+-- What the outside world says, kept until it is heard.
 INSERT INTO signals (owner, id, event, key, at, body) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: call_listeners
@@ -684,13 +685,16 @@ UPDATE listeners SET signal = (
 WHERE task = :task AND step = :step AND attempt = :attempt AND signal IS NULL;
 
 -- name: signal_for
+-- What this attempt was called with, if it was.
 SELECT s.body FROM listeners l JOIN signals s ON s.num = l.signal WHERE l.task = ? AND l.step = ? AND l.attempt = ?;
 
 -- name: count_heard
+-- One more has heard it.
 UPDATE signals SET heard = heard + 1
 WHERE num = (SELECT signal FROM listeners WHERE task = ? AND step = ? AND attempt = ?);
 
 -- name: delete_listener
+-- It waits no more.
 DELETE FROM listeners WHERE task = ? AND step = ? AND attempt = ?;
 
 -- name: put_handle
