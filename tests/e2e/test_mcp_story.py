@@ -1,5 +1,6 @@
 """The worked example over stdio: create, execute, hand over, go on, complete; with real clients of both revisions."""
 
+import asyncio
 import json
 import os
 import re
@@ -220,3 +221,18 @@ async def test_R26_changes_are_told(tmp_path: Path, era: str) -> None:
             assert told[-1]["result"]["structuredContent"] == {"result": "done"}
         assert {one["taskId"] for one in told} == {task}
         assert told[0]["status"] == "working"
+
+
+@pytest.mark.req("INTG-03")
+async def test_the_demo_plays_both_sides(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "everstep", "demo", "mcp-handoff"),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, said = await process.communicate()
+    assert process.returncode == 0
+    assert HANDOFF.rstrip() in said.decode()
+    assert "Done: 3 of 3 steps." in said.decode()

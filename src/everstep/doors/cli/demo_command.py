@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from everstep.bootstrap import run_process
 from everstep.demos.folder import FOLDER, DemoFolder
 from everstep.demos.stage import Performance, Stage, StageError
 from everstep.domain.errors import EverstepError
@@ -26,18 +27,21 @@ EXIT_INTERRUPTED: Final = 130
     epilog="""
     everstep demo
     everstep demo --chaos --kills 10 --seed 7
+    everstep demo mcp-handoff
     everstep demo --kills 0      (then kill it yourself: kill -9, and the same command again)
     """,
 )
-@click.argument("scenario", type=click.Choice(["research"]), default="research")
+@click.argument("scenario", type=click.Choice(["research", "mcp-handoff"]), default="research")
 @click.option("--fast", is_flag=True, help="A quarter of the time.")
 @click.option("--chaos", is_flag=True, help="Kill it again and again, and hold the world against the journal.")
 @click.option("--kills", type=click.IntRange(0, 50), metavar="N", help=f"How often [1; with --chaos {KILLS}].")
 @click.option("--seed", type=int, default=1, show_default=True, help="Which moments.")
 @click.option("--keep", is_flag=True, help=f"Leave {FOLDER}/ there to look around in.")
-def demo(scenario: str, *, fast: bool, chaos: bool, kills: int | None, seed: int, keep: bool) -> int:  # noqa: ARG001 -- one scenario so far
+def demo(scenario: str, *, fast: bool, chaos: bool, kills: int | None, seed: int, keep: bool) -> int:
     """Watch a task being killed in the middle and going on where it stopped. No key, no network."""
     current = session()
+    if scenario == "mcp-handoff":
+        return handed_over(current)
     folder = DemoFolder(Path(FOLDER))
     try:
         cut_short = folder.prepare()
@@ -60,6 +64,16 @@ def demo(scenario: str, *, fast: bool, chaos: bool, kills: int | None, seed: int
     if not current.json:
         close(current, folder, keep=keep)
     return 0 if done.passed else 1
+
+
+def handed_over(session: Session) -> int:
+    """A plan over MCP that the server cannot finish, and the client does."""
+    from everstep.doors.mcp.demo import play
+
+    complete = run_process(play(session.say))
+    if session.json:
+        session.result_json({"type": "result", "ok": complete, "exit_code": 0 if complete else 1})
+    return 0 if complete else 1
 
 
 def stopped(session: Session, error: StageError) -> int:
