@@ -107,6 +107,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "bad_argument": _row(Category.CONFIGURATION, _NONE, "an argument is not usable", "correct the arguments"),
     "limit_cpu_time": _row(Category.RESOURCE, _UNKNOWN, "the CPU time ran out", "ask for less, or raise the limit"),
     "limit_processes": _row(Category.RESOURCE, _UNKNOWN, "too many processes", "ask for less, or raise the limit"),
+    "search_not_json": _row(
+        Category.CONFIGURATION, _NONE, "the search engine does not answer in JSON", "allow `json` in its search.formats"
+    ),
     "shell_exit": _row(
         Category.LOGIC, _MADE, "the program ended with another exit code", "look at what it said; then decide"
     ),

@@ -33,6 +33,9 @@ _TARGET: Final = "http.targets.NAME"
 _HOOK: Final = "webhook.targets.NAME"
 _COMMAND: Final = "shell.commands.NAME"
 TOOL_FAMILIES: Final[dict[str, Key]] = {
+    "search.providers": _key(
+        "search.providers.NAME", SOME_TEXT, None, "a SearXNG-compatible search engine; the first is asked unless said"
+    ),
     "secrets.grants": _key(
         "secrets.grants.OWNER", WORDS, [], "secrets that this owner may use; `local` may use all unless said"
     ),
