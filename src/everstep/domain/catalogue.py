@@ -107,6 +107,20 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "bad_argument": _row(Category.CONFIGURATION, _NONE, "an argument is not usable", "correct the arguments"),
     "limit_cpu_time": _row(Category.RESOURCE, _UNKNOWN, "the CPU time ran out", "ask for less, or raise the limit"),
     "limit_processes": _row(Category.RESOURCE, _UNKNOWN, "too many processes", "ask for less, or raise the limit"),
+    **{
+        f"smtp_{code}": _row(Category.TRANSIENT, _NONE, "the mail server cannot take it now")
+        for code in (421, 450, 451, 452, 454, 455)
+    },
+    "mail_auth": _row(Category.PERMISSION, _NONE, "the mail server refuses the account", "correct `mail.auth`"),
+    "mail_policy": _row(Category.PERMISSION, _NONE, "the mail server's policy refuses it", "ask its operator"),
+    "mail_address": _row(Category.CONFIGURATION, _NONE, "the mail server refuses an address", "correct the address"),
+    "mail_header": _row(Category.CONFIGURATION, _NONE, "a header cannot be sent", "correct subject and addresses"),
+    "mail_content": _row(Category.PERMISSION, _NONE, "the message holds what may not go out", "take it out"),
+    "mail_too_large": _row(Category.RESOURCE, _NONE, "the mail server takes nothing so large", "send less"),
+    "mail_rejected": _row(Category.LOGIC, _NONE, "the mail server refuses the message", "look at what it says"),
+    "mail_lost": _row(
+        Category.TRANSIENT, _UNKNOWN, "the connection broke after the message was sent", "look whether it arrived"
+    ),
     "search_not_json": _row(
         Category.CONFIGURATION, _NONE, "the search engine does not answer in JSON", "allow `json` in its search.formats"
     ),

@@ -25,6 +25,12 @@ TOOL_KEYS: Final = (
     _key(
         "file.undo_bytes", SIZE, "1GiB", "how much is kept for taking back; the oldest goes first", within=(0, 1 << 50)
     ),
+    _key("mail.server", TEXT, "", "where mail goes out: `smtp://host:587` or `smtps://host`; empty: there is no mail"),
+    _key("mail.sender", TEXT, "", "the address that mail comes from"),
+    _key("mail.auth", TEXT, "", "user and the name of a secret: `anna:mail_password`"),
+    _key("mail.blocked_domains", WORDS, [], "domains that get no mail"),
+    _key("mail.recipients", COUNT, 20, "recipients of one message, in all", within=(1, 1_000)),
+    _key("mail.lookup", TEXT, "", "a Maildir where sent mail arrives: then a lost answer is looked up"),
     _key("policy.networks", WORDS, [], "private networks that data may lead to: `10.1.0.0/16:443`"),
 )
 

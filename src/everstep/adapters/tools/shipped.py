@@ -7,7 +7,7 @@ from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
 from everstep.adapters.tools.flow import FlowTools
-from everstep.adapters.tools.reaching import reaching
+from everstep.adapters.tools.mailing import outward
 from everstep.adapters.tools.shell import ShellTools, commands_of
 from everstep.adapters.tools.text import text_tools
 from everstep.adapters.tools.values import json_tools
@@ -36,4 +36,4 @@ def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSe
     assert isinstance(kept[1], int)
     yield FileTools(threads, undo_bytes=kept[0], undo_window_s=kept[1] / 1000)
     yield ShellTools(commands_of(settings), walls_of(settings))
-    yield from reaching(settings, threads, secrets)
+    yield from outward(settings, threads, secrets)

@@ -1,0 +1,266 @@
+"""`mail.send` against a real SMTP server that writes real messages; also killed in the worst moment (S53)."""
+
+import asyncio
+import email
+import mailbox
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from email import policy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+
+from everstep import Plan
+from everstep.adapters.threads import Threads
+from everstep.adapters.tools.mail import MailSettings, MailTools, judged, mark, server_of
+from everstep.domain.redact import Redactor
+from everstep.domain.values import JsonObject, JsonValue
+from everstep.ports.tool import Denied, ToolError
+from everstep.testing import TestEngine
+from tests.unit.contexts import call_of, context
+
+
+class Post:
+    """A server that keeps what it takes in a Maildir, and answers as it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.box = mailbox.Maildir(folder, create=True)
+        self.folder = folder
+        self.port = 0
+        self.answers: list[str] = []
+        self.after: Any = None
+        self.envelopes: list[list[str]] = []
+
+    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:  # noqa: N802
+        if address.startswith("nobody"):
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
+        answer = self.answers.pop(0) if self.answers else "250 taken"
+        if answer.startswith("250"):
+            self.box.add(envelope.content)
+            self.envelopes.append(list(envelope.rcpt_tos))
+        if self.after is not None:
+            self.after()
+        return answer
+
+    def messages(self) -> list[email.message.EmailMessage]:
+        return [
+            email.message_from_bytes(file.read_bytes(), policy=policy.default)
+            for part in ("new", "cur")
+            for file in sorted((self.folder / part).iterdir())
+        ]
+
+
+@pytest.fixture
+def post(tmp_path: Path) -> Iterator[Post]:
+    handler = Post(tmp_path / "box")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        handler.port = free.getsockname()[1]
+    controller = Controller(handler, hostname="127.0.0.1", port=handler.port)
+    controller.start()
+    yield handler
+    controller.stop()
+
+
+def tools_of(post: Post, tmp_path: Path, *, lookup: bool = True, redactor: Redactor | None = None) -> MailTools:
+    account = MailSettings(
+        host="127.0.0.1",
+        port=post.port,
+        encrypted=False,
+        sender="me@example.test",
+        blocked=("evil.test",),
+        lookup=post.folder if lookup else None,
+        marks=tmp_path / "marks",
+    )
+    return MailTools(account, Threads(), redactor or Redactor())
+
+
+PLAIN: JsonObject = {"to": "ana@example.test", "subject": "Grüße", "text": "Hello\n.\nfrom a dot\n"}
+
+
+@pytest.mark.req("Comm.1")
+async def test_a_message_arrives_as_it_was_written(post: Post, tmp_path: Path) -> None:
+    tools = tools_of(post, tmp_path)
+    call = call_of(
+        "mail.send", {**PLAIN, "cc": ["bo@example.test"], "bcc": ["secret@example.test"], "html": "<p>Hello"}, key="k1"
+    )
+    assert tools.validate(call) == []
+    told = await tools.execute(call, context())
+    assert isinstance(told, dict)
+    assert told["message_id"] == "<k1@example.test>"
+    (message,) = post.messages()
+    assert (message["Subject"], message["To"], message["Cc"], message["Bcc"]) == (
+        "Grüße",
+        "ana@example.test",
+        "bo@example.test",
+        None,
+    )
+    body = message.get_body(("plain",))
+    assert body is not None
+    assert body.get_content().replace("\r\n", "\n") == "Hello\n.\nfrom a dot\n"
+    assert post.envelopes == [["ana@example.test", "bo@example.test", "secret@example.test"]]
+
+
+@pytest.mark.req("Comm.1")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"to": "not an address"},
+        {"to": "a@b\r\nBcc: evil@evil.test"},
+        {"to": "Ana <ana@example.test>"},
+        {"to": ["a@example.test", "b@evil.test"]},
+        {"to": "a@sub.evil.test"},
+        {"subject": "hi\r\nBcc: x@y.test"},
+        {"subject": "hi\0"},
+        {"cc": "a,b@example.test"},
+        {"to": [f"a{n}@example.test" for n in range(21)]},
+    ],
+)
+async def test_what_is_refused_before_anything_is_sent(post: Post, tmp_path: Path, arguments: JsonObject) -> None:
+    assert tools_of(post, tmp_path).validate(call_of("mail.send", {**PLAIN, **arguments}))
+    assert post.messages() == []
+
+
+@pytest.mark.req("Comm.4")
+async def test_what_may_not_go_out(post: Post, tmp_path: Path) -> None:
+    tools = tools_of(post, tmp_path, redactor=Redactor({"mine": "hunter2-correct"}))
+    for text in ("-----BEGIN RSA PRIVATE KEY-----\nMII", "the password is hunter2-correct", "aHVudGVyMi1jb3JyZWN0"):
+        with pytest.raises(Denied) as refused:
+            await tools.execute(call_of("mail.send", {**PLAIN, "text": text}), context())
+        assert refused.value.code == "mail_content"
+    assert post.messages() == []
+
+
+@pytest.mark.req("6.2", "Comm.2")
+@pytest.mark.parametrize(
+    ("code", "said", "expected", "category"),
+    [
+        (421, b"busy", "smtp_421", "transient"),
+        (450, b"later", "smtp_450", "transient"),
+        (550, b"no such user", "mail_address", "configuration"),
+        (535, b"bad password", "mail_auth", "permission"),
+        (550, b"5.7.1 refused by policy", "mail_policy", "permission"),
+        (552, b"too large", "mail_too_large", "resource"),
+        (554, b"no", "mail_rejected", "logic"),
+    ],
+)
+def test_what_answers_mean(code: int, said: bytes, expected: str, category: str) -> None:
+    error = judged(code, said, "it")
+    assert (error.code, error.category, error.effect_state) == (expected, category, "none")
+
+
+async def test_recipients_refused_in_part(post: Post, tmp_path: Path) -> None:
+    call = call_of("mail.send", {**PLAIN, "to": ["ana@example.test", "nobody@example.test"]})
+    told: Any = await tools_of(post, tmp_path).execute(call, context())
+    assert told["accepted"] == ["ana@example.test"]
+    assert told["refused"] == [{"address": "nobody@example.test", "why": "550 no such user"}]
+    with pytest.raises(ToolError) as refused:
+        await tools_of(post, tmp_path).execute(call_of("mail.send", {**PLAIN, "to": "nobody@example.test"}), context())
+    assert refused.value.code == "mail_address"
+
+
+async def test_the_probe(post: Post, tmp_path: Path) -> None:
+    tools, call = tools_of(post, tmp_path), call_of("mail.send", PLAIN, key="p1")
+    assert (await tools.probe(call)).result == "not_done"
+    assert tools._settings is not None
+    mark(tools._settings, call)
+    assert (await tools.probe(call)).result == "not_done"
+    assert (await tools_of(post, tmp_path, lookup=False).probe(call)).result == "unknown"
+    await tools.execute(call, context())
+    seen = await tools.probe(call)
+    assert isinstance(seen.output, dict)
+    assert (seen.result, seen.output["message_id"]) == ("done", "<p1@example.test>")
+
+
+def config_of(post: Post) -> dict[str, JsonValue]:
+    return {
+        "mail.server": f"smtp://127.0.0.1:{post.port}",
+        "mail.sender": "me@example.test",
+        "mail.lookup": str(post.folder),
+        "policy.approve": {"mail.send": False},
+    }
+
+
+@pytest.mark.req("Comm.2")
+async def test_busy_then_taken(post: Post, tmp_path: Path) -> None:
+    post.answers = ["451 later", "250 taken"]
+    plan = Plan("mailing")
+    plan.step("send", "mail.send", PLAIN)
+    config: dict[str, JsonValue] = {**config_of(post), "store": str(tmp_path / "s.db")}
+    async with TestEngine(config=config) as engine:
+        task = await engine.start(plan)
+        while not post.messages():
+            await asyncio.sleep(0.02)
+            await engine.clock.advance("1s")
+        assert (await task.result()).status == "completed"
+    assert len(post.messages()) == 1
+
+
+@pytest.mark.req("Comm.4", "W.2")
+async def test_it_asks_first(post: Post, tmp_path: Path) -> None:
+    plan = Plan("mailing")
+    plan.step("send", "mail.send", PLAIN)
+    config: dict[str, JsonValue] = {**config_of(post), "store": str(tmp_path / "s.db")}
+    del config["policy.approve"]
+    async with TestEngine(config=config) as engine:
+        task = await engine.start(plan)
+        assert (await task.result(on_pause="return")).status == "paused"
+        assert post.messages() == []
+        await engine.inbox.only().approve()
+        assert (await task.result()).status == "completed"
+    assert len(post.messages()) == 1
+
+
+PROGRAM = """
+import asyncio, sys
+from everstep import Engine, Plan
+plan = Plan("mailing")
+plan.step("send", "mail.send", {"to": "ana@example.test", "subject": "once", "text": "only once"})
+async def main():
+    async with Engine(config={"store": sys.argv[1], "mail.server": sys.argv[2], "mail.sender": "me@example.test",
+                              "mail.lookup": sys.argv[3], "policy.approve": {"mail.send": False}}) as engine:
+        print((await engine.run(plan, key="one")).status, flush=True)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("Comm.2")
+def test_killed_between_acceptance_and_record(post: Post, tmp_path: Path) -> None:
+    """The server has the message, we have no answer: after recovery there is exactly one."""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "s.db"), f"smtp://127.0.0.1:{post.port}", str(post.folder)]
+    taken = threading.Event()
+    with closing(post.box):
+        first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+        def kill() -> None:
+            os.kill(first.pid, signal.SIGKILL)
+            taken.set()
+
+        post.after = kill
+        assert taken.wait(60)
+        first.communicate()
+        post.after = None
+        assert len(post.messages()) == 1
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert second.stdout.strip() == "completed", second.stderr
+    assert len(post.messages()) == 1
+
+
+def test_servers() -> None:
+    assert server_of("smtp://mail.example.test") == ("mail.example.test", 587, False)
+    assert server_of("smtps://mail.example.test") == ("mail.example.test", 465, True)
+    assert server_of("smtp://127.0.0.1:25") == ("127.0.0.1", 25, False)
+    with pytest.raises(ToolError):
+        server_of("mail.example.test")
