@@ -12,6 +12,7 @@ from typing import Protocol, cast
 from everstep.adapters.clock import SystemClock, ThreadPulse
 from everstep.adapters.entropy import SystemEntropy
 from everstep.adapters.gauge import MachineGauge
+from everstep.adapters.isolation.trying import tried
 from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
 from everstep.adapters.secrets import KnownSecrets, gather
@@ -32,6 +33,7 @@ from everstep.domain.expiry import Patience
 from everstep.domain.ids import Millis, WorkerId
 from everstep.domain.policy import RetryPolicy
 from everstep.domain.rate import parse_rate
+from everstep.domain.values import JsonObject
 from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog
@@ -69,6 +71,7 @@ __all__ = [
     "plugin",
     "run_process",
     "the_world",
+    "tried_walls",
 ]
 
 FAILPOINTS = "EVERSTEP_FAILPOINTS"
@@ -176,6 +179,11 @@ def the_world(settings: Settings) -> Outside:
 def secrets_of(settings: Settings, given: Mapping[str, str]) -> KnownSecrets:
     """What the operator has registered, and for whom."""
     return KnownSecrets(gather(given, os.environ, settings.secrets_dir), settings.grants)
+
+
+async def tried_walls(settings: Settings) -> JsonObject | None:
+    """What this machine really puts around a program."""
+    return await tried(walls_of(settings).uid)
 
 
 def adapters_of(

@@ -278,6 +278,9 @@ def test_at_the_command_line(tmp_path: Path) -> None:
     assert good.returncode == 0, good.stderr
     assert "K5 output fits its schema passed" in good.stdout
     (tmp_path / "mine.py").write_text((WEATHER / "weather.py").read_text().replace('title="The weather"', 'title=""'))
-    bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    bad = subprocess.run(
+        [*command[:-1], "--all"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
     assert bad.returncode == 1
     assert "weather.now: it has no title" in bad.stdout
+    assert bad.stdout.count(" failed") == 1

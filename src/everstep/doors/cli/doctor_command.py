@@ -54,6 +54,7 @@ def doctor(*, fix: bool) -> int:
         if fix:
             _repair(settings)
         found = [*checks, *_place(settings), await _holder(settings), *_modes(settings), await _tools(opening)]
+        found.append(await _walls(settings))
         return tell(current, found)
 
     return perform_steps(act)
@@ -172,6 +173,14 @@ def _modes(settings: Settings) -> Iterator[Check]:
 def _repair(settings: Settings) -> None:
     for path, mode in _loose(settings):
         path.chmod(mode)
+
+
+async def _walls(settings: Settings) -> Check:
+    from everstep.doors.cli.doctor_walls import walls
+
+    said, whole = await walls(settings)
+    fix = None if whole else "programs of untrusted plans are refused; of others, this is what holds them"
+    return Check("programs", "ok" if whole else "warning", said, fix)
 
 
 async def _tools(opening: Opening) -> Check:

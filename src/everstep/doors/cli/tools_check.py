@@ -35,7 +35,8 @@ def check_tools(name: str | None) -> int:
 
 
 def _serves(adapter: ToolAdapter, name: str | None) -> bool:
-    return name is None or any(spec.name == name for spec in adapter.tools())
+    """A family whose tools are all off is not asked."""
+    return any(name in {None, spec.name} for spec in adapter.tools())
 
 
 def _data(adapter: ToolAdapter, findings: tuple[Finding, ...]) -> dict[str, object]:
