@@ -25,6 +25,10 @@ TOOL_KEYS: Final = (
     _key(
         "file.undo_bytes", SIZE, "1GiB", "how much is kept for taking back; the oldest goes first", within=(0, 1 << 50)
     ),
+    _key("search.cache", DURATION, "24h", "how long a result of a search is used again", within=(0, 365 * DAY)),
+    _key(
+        "search.stale", DURATION, "7d", "how long it is better than none, if no engine answers", within=(0, 365 * DAY)
+    ),
     _key("mail.server", TEXT, "", "where mail goes out: `smtp://host:587` or `smtps://host`; empty: there is no mail"),
     _key("mail.sender", TEXT, "", "the address that mail comes from"),
     _key("mail.auth", TEXT, "", "user and the name of a secret: `anna:mail_password`"),

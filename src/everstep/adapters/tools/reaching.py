@@ -8,7 +8,7 @@ from everstep.adapters.net.url import parse_url
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.http import HttpTarget, HttpTools
-from everstep.adapters.tools.search import SearchTools
+from everstep.adapters.tools.search import providers_of, search_of
 from everstep.adapters.tools.webhook import WebhookTarget, WebhookTools
 from everstep.domain.errors import SettingsError
 from everstep.ports.adapter import ToolAdapter
@@ -20,12 +20,9 @@ def reaching(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Ite
     """All of them; what is wrong in the settings is a SettingsError with its place."""
     client = Client(guard=guard_of(settings))
     yield HttpTools(client, _http_targets(settings), threads)
-    providers = {
-        name: str(url) for name, table in settings.tables("search.providers").items() for url in table.values()
-    }
-    for name, url in providers.items():
+    for name, url in providers_of(settings).items():
         _readable(settings, f"search.providers.{name}", url)
-    yield SearchTools(client, providers, threads)
+    yield search_of(settings, client, threads)
     yield WebhookTools(client, _webhook_targets(settings), lambda name: secrets.get(name, settings.owner))
 
 

@@ -17,11 +17,13 @@ from everstep.adapters.search_index import search
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.family import closed, spec_of
 from everstep.adapters.tools.http_answer import judge
+from everstep.adapters.tools.result_cache import Kept, ResultCache
 from everstep.domain.failure import Failure
 from everstep.domain.ids import Millis
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.adapter import ToolAdapter
 from everstep.ports.tool import Call, Ctx, Health, Misconfigured, ToolError, ToolSpec
+from everstep.settings import Settings
 
 CONNECT_S: Final = 3.0
 TOTAL_S: Final = 10.0
@@ -35,8 +37,11 @@ _SPACE: Final = re.compile(r"\s+")
 class SearchTools(ToolAdapter):
     """Both; the second only where a provider is configured."""
 
-    def __init__(self, client: Client, providers: Mapping[str, str], threads: Threads) -> None:
+    def __init__(
+        self, client: Client, providers: Mapping[str, str], threads: Threads, cache: ResultCache | None = None
+    ) -> None:
         self._client = client
+        self._cache = cache or ResultCache(fresh_s=86_400.0, stale_s=7 * 86_400.0)
         self._providers = providers
         self._threads = threads
 
@@ -91,10 +96,31 @@ class SearchTools(ToolAdapter):
         provider = self._provider(call)
         query = {"q": _normal(arguments["query"]), "format": "json", "pageno": arguments.get("page", 1)}
         query |= {name: arguments[name] for name in ("language", "time_range") if name in arguments}
+        key = f"{ctx.owner} {provider} {urlencode({**query, 'q': query['q'].casefold()})}"
+
+        async def fetch() -> JsonObject:
+            return await self._asked(provider, urlencode(query), ctx)
+
+        if arguments.get("cache") == "off":
+            kept = Kept(value=await fetch(), age_s=0.0, cached=False)
+        else:
+            kept = await self._cache.get(key, fetch)
+        results = kept.value["results"]
+        assert isinstance(results, list)
+        return {
+            "results": results[: arguments.get("limit", 10)],
+            "dropped": kept.value["dropped"],
+            "provider": provider,
+            "cached": kept.cached,
+            "age_s": round(kept.age_s, 1),
+            "stale": kept.stale,
+        }
+
+    async def _asked(self, provider: str, query: str, ctx: Ctx) -> JsonObject:
         url = self._providers[provider]
         request = Request(
             method="GET",
-            url=f"{url}{'&' if '?' in url else '?'}{urlencode(query)}",
+            url=f"{url}{'&' if '?' in url else '?'}{query}",
             asked=Asked(literal=True, configured=True, came_from="the configuration"),
             headers=(("Accept", "application/json"), ("Accept-Encoding", "gzip"), ("User-Agent", "everstep")),
             max_bytes=BODY_BYTES,
@@ -104,16 +130,22 @@ class SearchTools(ToolAdapter):
         reply = await self._client.send(request)
         ctx.usage(bytes_in=reply.size_bytes)
         rows = _rows(reply, provider)
-        good = [row for row in map(cleaned, rows) if row is not None]
-        results: list[JsonValue] = [*good[: arguments.get("limit", 10)]]
-        return {
-            "results": results,
-            "dropped": len(rows) - len(good),
-            "provider": provider,
-            "cached": False,
-            "age_s": 0,
-            "stale": False,
-        }
+        good: list[JsonValue] = [row for row in map(cleaned, rows) if row is not None]
+        return {"results": good, "dropped": len(rows) - len(good)}
+
+
+def providers_of(settings: Settings) -> dict[str, str]:
+    """Search engines by name, the first one first."""
+    return {name: str(url) for name, table in settings.tables("search.providers").items() for url in table.values()}
+
+
+def search_of(settings: Settings, client: Client, threads: Threads) -> SearchTools:
+    """The family, made as the settings say."""
+    fresh, stale = (settings.said[f"search.{name}"].value for name in ("cache", "stale"))
+    assert isinstance(fresh, int)
+    assert isinstance(stale, int)
+    cache = ResultCache(fresh_s=fresh / 1000, stale_s=stale / 1000)
+    return SearchTools(client, providers_of(settings), threads, cache)
 
 
 def _rows(reply: Reply, provider: str) -> list[JsonValue]:
@@ -219,6 +251,11 @@ _WEB: Final = replace(
             "time_range": {"enum": ["day", "week", "month", "year"], "description": "How old results may be"},
             "page": {"type": "integer", "minimum": 1, "maximum": 20, "default": 1, "description": "Which page"},
             "provider": {"type": "string", "x-everstep-kind": "literal", "description": "A name of [search.providers]"},
+            "cache": {
+                "enum": ["on", "off"],
+                "default": "on",
+                "description": "Whether a result of today is good enough",
+            },
         },
         needs=("query",),
         gives=closed(

@@ -14,6 +14,7 @@ from everstep.adapters.net import Client
 from everstep.adapters.net.guard import Guard
 from everstep.adapters.search_index import FILE, search
 from everstep.adapters.threads import Threads
+from everstep.adapters.tools.result_cache import ResultCache
 from everstep.adapters.tools.search import SearchTools, cleaned
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.tool import ToolError
@@ -132,6 +133,39 @@ async def test_a_search_engine() -> None:
         cases += [Sample(tool="search.web", arguments={"query": "a"})]
         assert failed(await check_adapter(tools, cases)) == []
         await tools.close()
+        await tools._client.close()
+
+
+@pytest.mark.req("Search.2")
+async def test_a_query_that_was_asked_before() -> None:
+    """The same in another case and spacing: one hit at the server; an old one only when no new one can be had."""
+    async with HttpRig() as rig:
+        good = answer(200, {"results": [{"title": "t", "url": "http://example.com/"}]})
+        rig.on("/search", [good, answer(503)])
+        now = 0.0
+        cache = ResultCache(fresh_s=86_400, stale_s=7 * 86_400, clock=lambda: now)
+        tools = SearchTools(Client(guard=Guard()), {"main": rig.url("/search")}, Threads(), cache)
+
+        async def ask(query: str, **more: JsonValue) -> JsonObject:
+            found = await tools.execute(call_of("search.web", {"query": query, **more}), context())
+            assert isinstance(found, dict)
+            return found
+
+        both = await asyncio.gather(ask("Durable  Tasks"), ask("durable tasks "))
+        assert rig.count("/search") == 1
+        began = time.monotonic()
+        again = await ask(" DURABLE tasks")
+        assert time.monotonic() - began < 0.05
+        assert (again["cached"], again["stale"], again["results"]) == (True, False, both[0]["results"])
+        now = 2 * 86_400.0
+        old = await ask("durable tasks")
+        assert (old["cached"], old["stale"], old["age_s"]) == (True, True, now)
+        assert rig.count("/search") == 2
+        now = 8 * 86_400.0
+        with pytest.raises(Exception, match="503"):
+            await ask("durable tasks")
+        with pytest.raises(Exception, match="503"):
+            await ask("durable tasks", cache="off")
         await tools._client.close()
 
 
