@@ -53,7 +53,7 @@ class FileTools(ToolAdapter):
 
     def estimate(self, call: Call) -> Prior | None:
         """What is written takes as long as it is large; alike are sizes within a factor of eight."""
-        if call.tool not in {"file.write", "file.append"}:
+        if call.tool not in {"file.write", "file.append"} or "text" not in call.arguments:
             return None
         size = len(str(call.arguments["text"]))
         middle_s = 0.006 + size / BYTES_A_SECOND
