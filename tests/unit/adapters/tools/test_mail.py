@@ -39,13 +39,13 @@ class Post:
         self.after: Any = None
         self.envelopes: list[list[str]] = []
 
-    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:  # noqa: N802
+    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:
         if address.startswith("nobody"):
             return "550 no such user"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
         answer = self.answers.pop(0) if self.answers else "250 taken"
         if answer.startswith("250"):
             self.box.add(envelope.content)
