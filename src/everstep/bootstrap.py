@@ -269,6 +269,7 @@ def limits_of(settings: Settings) -> Limits:
         consent=settings.consent,
         policy=settings.consent.version,
         items_max=settings.limits.items,
+        keys_ms=settings.limits.keys_ms,
         live_tasks=settings.limits.live_tasks,
         of_task=settings.limits.of_task,
         retry=RetryPolicy(

@@ -168,6 +168,8 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
 }
 """What may be answered to each, in the order in which it is offered."""
 
+BY_ITSELF: Final = frozenset({PauseType.USER_REQUESTED, PauseType.RESOURCE_PRESSURE})
+"""Somebody wanted it so, or it passes: nobody is waited for."""
 OF_THE_TASK: Final = frozenset({PauseType.USER_REQUESTED, PauseType.LIMIT_REACHED, PauseType.RESOURCE_PRESSURE})
 """Pauses of the whole task: while one is open an answer to another starts nothing."""
 

@@ -21,6 +21,8 @@ class Limits:
     cancel_grace_s: float = 5.0
     step_timeout_ms: Millis = Millis(60_000)
     items_max: int = 10_000
+    keys_ms: Millis = Millis(30 * 86_400_000)
+    """For so long nobody else gets the key of a task that was deleted."""
     live_tasks: int | None = None
     """Unfinished ones of one owner, if the settings say."""
     signal_keep_ms: Millis = Millis(86_400_000)

@@ -34,8 +34,13 @@ async def load(task: TaskId, who: Who, kit: Kit) -> TaskState:
     """A task of this owner; another owner's is not found."""
     (state,) = await kit.store.load_tasks((task,))
     if state is None or state.owner != who.owner:
-        raise NotFound(f"no task {task}")
+        raise no_task()
     return state
+
+
+def no_task() -> NotFound:
+    """Another owner's task is refused in the same words as one that never was, and no name is repeated."""
+    return NotFound("there is no such task")
 
 
 async def command(

@@ -27,6 +27,8 @@ class Submitted:
     begun: "Begun | None" = None
     queued: TaskState | None = None
     """The same for the loop, which will."""
+    asked: TaskCreated | None = None
+    """What was asked for, where the key has a task already."""
 
 
 @record
@@ -74,7 +76,7 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     if isinstance(result, KeyTaken):
         raise key_taken(request.key, result)
     if not result.new:
-        return Submitted(task=result.task, snapshot=None)
+        return Submitted(task=result.task, snapshot=None, asked=created)
     kit.feed.publish(result.events)
     kit.figures.created += 1
     snapshot = fold(None, request.owner, event)

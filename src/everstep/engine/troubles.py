@@ -68,6 +68,6 @@ class TroubleDesk:
         """Calls pass again, and those who waited are woken; raises NotFound."""
         before = await self._kit.store.troubles.reset(who.owner, id)
         if before is None:
-            raise NotFound(f"no breaker '{id}' is in trouble", what_to_do="list them: everstep breakers")
+            raise NotFound("no such breaker is in trouble", what_to_do="list them: everstep breakers")
         self._kit.breakers.forget(before.key)
         return ShownBreaker(breaker=Breaker(key=before.key))

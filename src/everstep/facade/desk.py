@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 from everstep.domain.commands import Reply
-from everstep.domain.errors import NotFound, Validation
+from everstep.domain.errors import Validation
 from everstep.domain.events import Who
 from everstep.domain.ids import Digest, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
@@ -70,6 +70,8 @@ class Desk(Signalling):
         self._runtime.require_ready()
         request = self._plans.accept(wish, who, self._workspace)
         done = await submit(request, self._kit, self._runtime.loop)
+        if done.asked is not None:
+            await self._require_same(done.task, done.asked, titled=wish.title is not None)
         if done.begun is not None:
             self._runtime.loop.adopt(done.begun.held, done.begun.intents)
         elif done.queued is not None:
@@ -88,7 +90,7 @@ class Desk(Signalling):
         """A task by id, key, unique beginning of its id, or handle."""
         found = await self._named(name, who)
         if not found:
-            raise NotFound(f"no task '{name}'")
+            raise control.no_task()
         if len(found) > 1:
             raise Validation(
                 f"'{name}' begins {len(found)} task ids", what_to_do="give more characters", details={"tasks": [*found]}

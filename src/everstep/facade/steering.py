@@ -10,23 +10,18 @@ from everstep.domain.words import Words, update_task
 from everstep.engine import control
 from everstep.engine import halt as halting
 from everstep.engine.runtime import Runtime
-from everstep.facade.access import AccessDesk
 from everstep.facade.forecast import Forecast
-from everstep.facade.rework import Rework
+from everstep.facade.keeping import Keeping
 from everstep.ports.traffic import Halt
 
 
-class Steering(Rework):
-    """Pause, resume, halt; title, labels, priority; where a task stands in the queue; and who may ask at all."""
+class Steering(Keeping):
+    """Pause, resume, halt; title, labels, priority; and where a task stands in the queue."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
-        self.access = AccessDesk(runtime.kit)
-        """Tokens, and whose they are."""
         self.forecast = Forecast(runtime)
         """What is to come."""
-        self.url: str | None = None
-        """Where this engine is served, if it is."""
 
     async def pause(self, task: TaskId, who: Who, note: str | None, mode: str = GRACEFUL) -> TaskState:
         """Ask for a pause; `immediate` cuts off what may be called again."""
@@ -56,10 +51,6 @@ class Steering(Rework):
     async def place_of(self, task: TaskId) -> int | None:
         """Its place in the queue, from 1."""
         return await self._kit.passage.traffic.place_of(task)
-
-    async def live_tasks(self, owner: str) -> int:
-        """How many unfinished tasks an owner has."""
-        return await self._kit.passage.traffic.live_tasks(owner)
 
     @property
     def now(self) -> Instant:

@@ -1,12 +1,13 @@
 """A task with all that its journal tells: for operations that need more than its state."""
 
 from everstep.domain.attempts import history_of
-from everstep.domain.events import Recorded, Who
-from everstep.domain.ids import Seq, TaskId
+from everstep.domain.errors import Conflict
+from everstep.domain.events import Recorded, TaskCreated, Who
+from everstep.domain.ids import Instant, Seq, TaskId
 from everstep.engine.control import load
 from everstep.engine.kit import Kit
 from everstep.engine.undoable import Told
-from everstep.wire.event import decode
+from everstep.wire.event import decode, encode, loads
 
 EVENTS_PAGE = 500
 
@@ -19,3 +20,18 @@ async def told_of(task: TaskId, who: Who, kit: Kit) -> Told:
         page = await kit.store.read_events(task, Seq(1 + len(events)), EVENTS_PAGE)
         events += [decode(one.encoded) for one in page if one.seq <= state.seq]
     return Told(state=state, history=history_of(events))
+
+
+async def require_same(task: TaskId, asked: TaskCreated, kit: Kit, *, titled: bool) -> None:
+    """A key means one wish: whoever says something else with it is refused. Plan and inputs are the same already."""
+    (first,) = await kit.store.read_events(task, Seq(0), 1)
+    now = Recorded(task=task, seq=Seq(1), at=Instant(0), generation=1, actor=kit.actor, step=None, body=asked)
+    known, said = (loads(encoded)["data"] for encoded in (first.encoded, encode(now)))
+    derived = {"plan", "inputs", "workspace", *(() if titled else ("title",))}
+    if any(known.get(name) != value for name, value in said.items() if name not in derived):
+        raise Conflict(
+            "the key belongs to a task that was asked for in other words",
+            code="idempotency_conflict",
+            what_to_do="use another key",
+            details={"task": task},
+        )

@@ -1,6 +1,6 @@
 """Undoing: the desk's operation that takes back what a task did, and what all of its kind share."""
 
-from everstep.domain.events import Who
+from everstep.domain.events import TaskCreated, Who
 from everstep.domain.ids import TaskId
 from everstep.domain.task import TaskState
 from everstep.domain.undo import Outlook
@@ -10,7 +10,7 @@ from everstep.engine.child import pass_on_pause
 from everstep.engine.runtime import Runtime
 from everstep.engine.undo import undo
 from everstep.engine.undoable import plan_undo
-from everstep.facade.telling import told_of
+from everstep.facade.telling import require_same, told_of
 from everstep.wire.plan import digest
 
 
@@ -25,6 +25,10 @@ class Undoing:
     def runtime(self) -> Runtime:
         """The engine behind it."""
         return self._runtime
+
+    async def _require_same(self, task: TaskId, asked: TaskCreated, *, titled: bool) -> None:
+        """What was asked for under a key that has a task is what that task was asked for."""
+        await require_same(task, asked, self._kit, titled=titled)
 
     async def plan_undo(self, task: TaskId, who: Who, wish: Undo) -> Outlook:
         """What an undo would take back, and what would stay."""

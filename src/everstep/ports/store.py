@@ -10,7 +10,7 @@ Rules every answer keeps (one conformance suite, `everstep.testing.conformance.s
 
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from everstep.domain.breaker import Breaker
 from everstep.domain.events import ErrorRecord, Recorded
@@ -88,6 +88,10 @@ class Stale:
     last_seq: Seq
 
 
+Sort: TypeAlias = Literal["-created_at", "created_at", "-updated_at"]
+"""Newest first, oldest first, or what changed last first."""
+
+
 @record
 class TaskFilter:
     """Which tasks to list; None means any."""
@@ -98,12 +102,17 @@ class TaskFilter:
     plan_digest: Digest | None = None
     inputs_digest: Digest | None = None
     since: Instant | None = None
+    until: Instant | None = None
+    parent: TaskId | None = None
     text: str | None = None
     tool: str | None = None
     """A tool that its plan calls."""
     label: tuple[str, str] | None = None
     reason: PauseType | None = None
     """Of an open pause."""
+    needs_you: bool = False
+    """Only tasks with an open pause that a person may answer."""
+    sort: Sort = "-created_at"
     limit: int = 50
     cursor: str | None = None
 
@@ -147,6 +156,7 @@ class KeptPause:
     opened_at: Instant
     due_at: Instant | None = None
     """When somebody has to look at it, if nobody answers."""
+    plan_name: str = ""
 
 
 @record

@@ -9,6 +9,7 @@ from typing import Protocol
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.rate import Rate
 from everstep.domain.record import record
+from everstep.ports.housekeeping import Housekeeping
 
 
 @record
@@ -33,6 +34,10 @@ class Halt:
 
 class Traffic(Protocol):
     """The verbs. Every answer is durable."""
+
+    @property
+    def housekeeping(self) -> Housekeeping:
+        """Tasks that go, workers that came."""
 
     async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken whether it does or not. None: the day's quota is used up."""

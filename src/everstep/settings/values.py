@@ -59,6 +59,8 @@ class ServeSettings:
 class LimitSettings:
     """Bounds."""
 
+    keys_ms: Millis
+    """How long the key of a deleted task stays taken."""
     body_bytes: int
     items: int
     live_tasks: int | None
@@ -231,6 +233,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         ),
         notify=notify_of(merged.words, merged.text, merged.flag),
         limits=LimitSettings(
+            keys_ms=Millis(merged.number("retention.keys")),
             body_bytes=merged.number("limits.body"),
             items=merged.number("limits.items"),
             live_tasks=live_tasks if isinstance(live_tasks, int) else None,

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from everstep.domain import events as e
-from everstep.domain.errors import LimitExceeded, Validation
+from everstep.domain.errors import LimitExceeded, RequestError, Validation
 from everstep.domain.events import Actor, ActorKind, Draft, Recorded
 from everstep.domain.expiry import due_after_warning, first_due
 from everstep.domain.ids import Digest, Epoch, Instant, PauseId, Seq, TaskId, WorkerId, split_path
 from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
-from everstep.domain.task import Command, Intent, Lease, OpenAttempt, StepCommit, TaskRow
+from everstep.domain.task import Command, Intent, Lease, NewTask, OpenAttempt, StepCommit, TaskRow
 from everstep.domain.values import ARTIFACT_BYTES_MAX
 from everstep.ports.store import Claim, Claimed, Committed, Journaled, Stale
 from everstep.wire.event import Pen
@@ -167,6 +167,18 @@ def check_row(row: TaskRow) -> None:
         raise Validation(f"no task can be {row.status!r}", details={"status": str(row.status)})
     if (row.ended_at is None) == (row.status in TERMINAL):
         raise Validation(f"a task that is {row.status} {'has' if row.ended_at is None else 'has not'} ended")
+
+
+def parent_of(new: NewTask) -> TaskId | None:
+    """The task that a new one is made of."""
+    created = new.created.body
+    assert isinstance(created, e.TaskCreated)
+    return None if created.parent is None else created.parent.task
+
+
+def key_spent() -> RequestError:
+    """The refusal of a key whose task is no more."""
+    return RequestError("the task of this key was deleted", code="gone", what_to_do="use another key")
 
 
 def too_many_tasks(most: int) -> LimitExceeded:

@@ -1,20 +1,21 @@
 """What the store in memory keeps of one task, and what it tells of troubles over all of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from everstep.adapters.stores import journal, permits
+from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
 from everstep.adapters.stores.memory_tail import MemoryTail
 from everstep.domain import ids as i
 from everstep.domain import task as t
-from everstep.domain.breaker import Breaker, BreakerKey
-from everstep.domain.events import Actor, AttemptStarted, TaskCreated
+from everstep.domain.errors import Validation
+from everstep.domain.events import Actor, TaskCreated
+from everstep.domain.pauses import Pause, PauseStatus
 from everstep.domain.queue import rank
 from everstep.domain.states import CLAIMABLE
 from everstep.domain.words import Words
 from everstep.ports import store as port
-from everstep.wire.event import decode, long_plan
+from everstep.wire.event import long_plan
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +39,10 @@ class Kept:
     @property
     def last_seq(self) -> i.Seq:
         return i.Seq(len(self.events))
+
+    @property
+    def parent(self) -> i.TaskId | None:
+        return journal.parent_of(self.new)
 
     def stale(self) -> port.Stale:
         return port.Stale(status=self.row.status, epoch=self.epoch, worker=self.worker, last_seq=self.last_seq)
@@ -104,9 +109,42 @@ def fits(kept: Kept, which: port.TaskFilter) -> bool:
         and which.plan_digest in (None, new.plan_digest)
         and which.inputs_digest in (None, new.inputs_digest)
         and (which.since is None or new.at >= which.since)
+        and (which.until is None or new.at < which.until)
+        and which.parent in (None, kept.parent)
         and (which.tool is None or which.tool in new.tools)
         and (which.label is None or new.labels.get(which.label[0]) == which.label[1])
         and any(text in word for word in (new.title.lower(), new.id, (kept.row.error_code or "").lower()))
+    )
+
+
+def page_of(tasks: Iterable[Kept], which: port.TaskFilter) -> port.Page:
+    """A part of a list, in the order that is asked for."""
+    changed = which.sort == "-updated_at"
+    found = sorted(
+        tasks,
+        key=lambda kept: (kept.updated_at if changed else kept.new.at, kept.num),
+        reverse=which.sort != "created_at",
+    )
+    if which.cursor is not None:
+        marks = [f"{kept.num}{which.sort}" for kept in found]
+        if which.cursor not in marks:
+            raise Validation("the cursor was altered", what_to_do="begin without a cursor")
+        found = found[marks.index(which.cursor) + 1 :]
+    shown = found[: which.limit]
+    cursor = f"{shown[-1].num}{which.sort}" if len(found) > which.limit else None
+    return port.Page(items=tuple(kept.summary() for kept in shown), next_cursor=cursor)
+
+
+def opened_pause(kept: Kept, pause: Pause, at: i.Instant, due: i.Instant | None) -> port.KeptPause:
+    """A question as it is listed."""
+    return port.KeptPause(
+        task=kept.new.id,
+        owner=kept.new.owner,
+        pause=pause,
+        status=PauseStatus.OPEN,
+        opened_at=at,
+        due_at=due,
+        plan_name=kept.new.plan_name,
     )
 
 
@@ -120,65 +158,3 @@ def plan_payload(new: t.NewTask) -> tuple[i.Digest, bytes] | None:
     """The plan of a new task, if it is too long to stand in its first event."""
     assert isinstance(new.created.body, TaskCreated)
     return long_plan(new.created.body)
-
-
-class MemoryTroubles:
-    """The verbs of `Troubles` on dictionaries that belong to the store."""
-
-    def __init__(self, tasks: Mapping[i.TaskId, Kept]) -> None:
-        self._tasks = tasks
-        self._breakers: dict[BreakerKey, Breaker] = {}
-
-    async def breakers(self, owner: str | None = None) -> Sequence[Breaker]:
-        """All that are kept."""
-        return [one for one in self._breakers.values() if owner in (None, one.key.owner)]
-
-    async def reset(self, owner: str, id: str) -> Breaker | None:
-        """Forget a breaker of this owner."""
-        found = next((key for key in self._breakers if (key.owner, key.id) == (owner, id)), None)
-        return None if found is None else self._breakers.pop(found)
-
-    def judge(self, commit: t.StepCommit, lives: Callable[[i.WorkerId], bool]) -> permits.Judged:
-        """What breakers make of a commit."""
-        return permits.judge_toll(commit, self._breakers.get, lives)
-
-    def keep(self, judged: permits.Judged, answer: port.Committed) -> port.Committed:
-        """The breakers after a commit, which then tells of them."""
-        for key, breaker in judged.breakers.items():
-            if permits.worth_keeping(breaker):
-                self._breakers[key] = breaker
-            else:
-                self._breakers.pop(key, None)
-        refused = (*answer.refused, *judged.refused)
-        return replace(answer, refused=refused, breakers=tuple(judged.breakers.values()))
-
-    async def errors(self, which: port.ErrorFilter) -> Sequence[port.KeptError]:
-        """Errors, newest first. Numbers follow time: there is no one order of commits to count by."""
-        every = [one for kept in self._tasks.values() if which.owner in (None, kept.new.owner) for one in _errors(kept)]
-        every.sort(key=lambda one: (one.at, one.task))
-        numbered = [replace(one, number=number) for number, one in enumerate(every, start=1)]
-        found = [one for one in reversed(numbered) if _wanted(one, which)]
-        return found[: which.limit]
-
-
-def _errors(kept: Kept) -> Iterator[port.KeptError]:
-    assert isinstance(kept.new.created.body, TaskCreated)
-    tools: dict[str | None, str | None] = {spec.id: spec.tool for spec in kept.new.created.body.plan.steps}
-    for event in (decode(one.encoded) for one in kept.events if one.type in permits.TELLING):
-        if isinstance(event.body, AttemptStarted):
-            tools[event.step] = event.body.tool
-        error = permits.error_in(event.body)
-        if error is not None:
-            tool = tools.get(event.step)
-            yield port.KeptError(number=0, task=event.task, step=event.step, tool=tool, at=event.at, error=error)
-
-
-def _wanted(one: port.KeptError, which: port.ErrorFilter) -> bool:
-    return (
-        which.category in (None, one.error.failure.category)
-        and which.code in (None, one.error.failure.code)
-        and which.tool in (None, one.tool)
-        and which.task in (None, one.task)
-        and (which.since is None or one.at >= which.since)
-        and (which.cursor is None or one.number < which.cursor)
-    )

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
-from everstep.adapters.stores.kept import Kept, MemoryTroubles, fits, line_up, plan_payload
-from everstep.adapters.stores.memory_traffic import MemoryKeyring, MemoryTraffic
+from everstep.adapters.stores.kept import Kept, fits, line_up, opened_pause, page_of, plan_payload
+from everstep.adapters.stores.memory_traffic import MemoryTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
 from everstep.domain.fold import fold
-from everstep.domain.pauses import PauseStatus, PauseType
+from everstep.domain.pauses import BY_ITSELF, PauseStatus
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonValue
 from everstep.domain.words import words_changed
@@ -28,13 +27,8 @@ class MemoryStore(MemoryTraffic):
     def __init__(self) -> None:
         self._tasks: dict[i.TaskId, Kept] = {}
         super().__init__(self._tasks)
-        self._pauses: dict[i.PauseId, port.KeptPause] = {}
-        self._workers: dict[i.WorkerId, port.Worker] = {}
-        self._fenced: set[i.WorkerId] = set()
         self._payloads: dict[i.Digest, bytes] = {}
         self._me: i.WorkerId | None = None
-        self.troubles: Final = MemoryTroubles(self._tasks)
-        self.keyring: Final = MemoryKeyring()
 
     async def open(self, worker: port.Worker) -> None:
         """Whoever had it open before is dead or done."""
@@ -63,6 +57,8 @@ class MemoryStore(MemoryTraffic):
             if known.new.id == new.id:
                 raise Conflict(f"the id {new.id} is taken")
             return port.KeyTaken(task=known.new.id)
+        if new.key is not None and self.housekeeping.spent.get((new.owner, new.key), 0) > new.at:
+            raise journal.key_spent()
         for command in new.commands:
             other = self._tasks.get(command.task)
             if command.task != new.id and (other is None or not self._stands(other, command)):
@@ -72,7 +68,13 @@ class MemoryStore(MemoryTraffic):
         plan = plan_payload(new)
         if plan is not None:
             self._payloads.update([plan])
-        kept = Kept(new=new, row=journal.QUEUED, num=len(self._tasks) + 1, updated_at=new.at, tail=self.tail)
+        kept = Kept(
+            new=new,
+            row=journal.QUEUED,
+            num=self._next_num(),
+            updated_at=new.at,
+            tail=self.tail,
+        )
         events = journal.commit_drafts(kept.stamp(new.at, 1, new.actor), (new.created,)).events
         kept.write(events)
         self._tasks[new.id] = kept
@@ -87,11 +89,8 @@ class MemoryStore(MemoryTraffic):
         events = (*events, *claimed.events, *committed.events)
         return port.Created(task=new.id, new=True, events=events, committed=committed)
 
-    def _live(self, owner: str) -> int:
-        return sum(one.new.owner == owner and one.row.ended_at is None for one in self._tasks.values())
-
-    async def live_tasks(self, owner: str) -> int:
-        return self._live(owner)
+    def _next_num(self) -> int:
+        return 1 + max((one.num for one in self._tasks.values()), default=0)
 
     def _by_key(self, new: t.NewTask) -> Kept | None:
         if new.key is None:
@@ -111,19 +110,12 @@ class MemoryStore(MemoryTraffic):
         return state
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:
-        newest = sorted(self._tasks.values(), key=lambda kept: (kept.new.at, kept.num), reverse=True)
-        found = [kept for kept in newest if fits(kept, which) and self._asks(kept, which.reason)]
-        if which.cursor is not None:
-            nums = [str(kept.num) for kept in found]
-            if which.cursor not in nums:
-                raise Validation("the cursor was altered", what_to_do="begin without a cursor")
-            found = found[nums.index(which.cursor) + 1 :]
-        shown = found[: which.limit]
-        cursor = str(shown[-1].num) if len(found) > which.limit else None
-        return port.Page(items=tuple(kept.summary() for kept in shown), next_cursor=cursor)
+        return page_of([kept for kept in self._tasks.values() if fits(kept, which) and self._asks(kept, which)], which)
 
-    def _asks(self, kept: Kept, reason: PauseType | None) -> bool:
-        return reason is None or any(one.pause.type is reason for one in self._open_pauses(kept.new.id))
+    def _asks(self, kept: Kept, which: port.TaskFilter) -> bool:
+        pauses = [one.pause for one in self._open_pauses(kept.new.id)]
+        asks = any(one.type not in BY_ITSELF and "human" in one.may_answer for one in pauses)
+        return (asks or not which.needs_you) and which.reason in (None, *(one.type for one in pauses))
 
     async def find_task(self, owner: str, name: str) -> Sequence[i.TaskId]:
         mine = [kept.new for kept in self._tasks.values() if kept.new.owner == owner]
@@ -329,9 +321,7 @@ class MemoryStore(MemoryTraffic):
         for change in changes:
             match change:
                 case PauseOpened(pause=pause, at=at, due_at=due):
-                    self._pauses[pause.id] = port.KeptPause(
-                        task=task, owner=kept.new.owner, pause=pause, status=PauseStatus.OPEN, opened_at=at, due_at=due
-                    )
+                    self._pauses[pause.id] = opened_pause(kept, pause, at, due)
                 case PauseWarned(id=pause_id, expires_at=expires_at, due_at=due):
                     told = self._pauses[pause_id]
                     pause = replace(told.pause, expires_at=expires_at)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from everstep.domain.ids import TaskId
 from everstep.ports.store import Journaled, Placed
 
 
@@ -10,6 +11,7 @@ class MemoryTail:
 
     def __init__(self) -> None:
         self._line: list[Placed] = []
+        self._gone: set[TaskId] = set()
 
     def add(self, owner: str, events: Sequence[Journaled]) -> None:
         """They come after all others."""
@@ -17,10 +19,15 @@ class MemoryTail:
             Placed(place=place, owner=owner, event=event) for place, event in enumerate(events, len(self._line) + 1)
         ]
 
+    def forget(self, task: TaskId) -> None:
+        """They tell nothing any more; their places stay taken."""
+        self._gone.add(task)
+
     async def last(self) -> Placed | None:
         """The newest event of all."""
-        return self._line[-1] if self._line else None
+        return next((one for one in reversed(self._line) if one.event.task not in self._gone), None)
 
     async def read(self, after: int, limit: int, owner: str | None = None) -> Sequence[Placed]:
         """What comes after a place."""
-        return [one for one in self._line[after:] if owner in (None, one.owner)][:limit]
+        told = (one for one in self._line[after:] if one.event.task not in self._gone)
+        return [one for one in told if owner in (None, one.owner)][:limit]

@@ -1,24 +1,33 @@
 """What all tasks share, in dictionaries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from everstep.adapters.stores.kept import Kept
+from everstep.adapters.stores.memory_desks import MemoryHousekeeping, MemoryTroubles
 from everstep.adapters.stores.memory_handles import MemoryHandles
 from everstep.adapters.stores.memory_history import MemoryHistory
 from everstep.adapters.stores.memory_signals import MemorySignals
 from everstep.adapters.stores.memory_tail import MemoryTail
 from everstep.domain.access import BEARERS, Credential, CredentialKind
-from everstep.domain.ids import Instant, TaskId
+from everstep.domain.ids import Instant, PauseId, TaskId, WorkerId
 from everstep.domain.rate import MICROS, Spent, count, reserve
+from everstep.ports import store as port
 from everstep.ports.traffic import Halt, Reservation
 
 
 class MemoryTraffic:
     """Rates, signals, the halt, the history and the line of all events of a store in memory."""
 
-    def __init__(self, tasks: Mapping[TaskId, Kept]) -> None:
+    def __init__(self, tasks: dict[TaskId, Kept]) -> None:
+        self._tasks = tasks
+        self._pauses: dict[PauseId, port.KeptPause] = {}
+        self._workers: dict[WorkerId, port.Worker] = {}
+        self._fenced: set[WorkerId] = set()
+        self.troubles: Final = MemoryTroubles(tasks)
+        self.housekeeping: Final = MemoryHousekeeping(tasks, self._pauses, self._workers, self._fenced)
+        self.keyring: Final = MemoryKeyring()
         self.history: Final = MemoryHistory(tasks)
         self.signals: Final = MemorySignals()
         self.tail = MemoryTail()
@@ -26,6 +35,13 @@ class MemoryTraffic:
         self._spent: dict[str, Spent] = {}
         self.halt: Halt | None = None
         self.handles = MemoryHandles()
+
+    def _live(self, owner: str) -> int:
+        return sum(one.new.owner == owner and one.row.ended_at is None for one in self._tasks.values())
+
+    async def live_tasks(self, owner: str) -> int:
+        """How many unfinished tasks an owner has."""
+        return self._live(owner)
 
     async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken."""

@@ -7,9 +7,10 @@ from everstep.domain.errors import StoreError, Validation
 from everstep.domain.pausing import GRACEFUL
 from everstep.domain.queue import live_tasks_max
 from everstep.domain.states import TaskStatus
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
+from everstep.ports.housekeeping import KeptWorker
 from everstep.ports.traffic import Halt
 from everstep.wire.times import to_text
 
@@ -37,6 +38,28 @@ async def halt(back: Backing, asked: Asked) -> Response:
     else:
         await back.desk.lift_halt()
     return reply({"halt": halt_json(back.desk.halted)})
+
+
+async def workers(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
+    """Who carries tasks of this store, or did; only this process tells which tools it has."""
+    kept = await back.desk.workers()
+    names: list[JsonValue] = [entry.spec.name for entry in back.desk.tools]
+    return reply({"items": [_worker(back, one, names) for one in kept], "next_cursor": None})
+
+
+def _worker(back: Backing, one: KeptWorker, names: list[JsonValue]) -> JsonObject:
+    mine = one.id == back.desk.worker
+    return {
+        "id": one.id,
+        "name": one.name,
+        "host": one.host,
+        "incarnation": one.id,
+        "heartbeat_at": to_text(one.heartbeat_at),
+        "tasks": one.tasks,
+        "tools": names if mine else [],
+        "version": one.version,
+        "status": "dead" if one.gone else "live" if back.desk.gate.ready or not mine else "draining",
+    }
 
 
 def halt_json(halt: Halt | None) -> JsonObject | None:

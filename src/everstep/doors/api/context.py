@@ -1,11 +1,12 @@
 """What a handler works with: the desk behind it, the request before it, and the few things several handlers need."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from everstep.domain.attempts import History, history_of
-from everstep.domain.errors import EverstepError
+from everstep.domain.errors import EverstepError, NotFound, Validation
 from everstep.domain.events import Who
-from everstep.domain.ids import Seq, TaskId
+from everstep.domain.ids import KEY, Seq, TaskId
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -13,6 +14,8 @@ from everstep.doors.api.request import Fields, Request, Response, reply
 from everstep.facade.desk import Desk
 from everstep.settings import Settings
 from everstep.wire.event import decode
+
+KEY_HEADER: Final = "idempotency-key"
 
 
 @record
@@ -53,6 +56,22 @@ async def find_task(back: Backing, asked: Asked) -> TaskState:
 async def journal(back: Backing, task: TaskId) -> History:
     """What the journal tells beyond the state; the first event is all in the state."""
     return history_of([decode(one.encoded) async for one in back.desk.events(task, Seq(1), follow=False)])
+
+
+def key_of(asked: Asked) -> str | None:
+    """The caller's own name for a task it makes; raises Validation."""
+    key = asked.request.headers.get(KEY_HEADER)
+    if key is not None and not KEY.fullmatch(key):
+        raise Validation(f"'{KEY_HEADER}' must be 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with t_ or mt_")
+    return key
+
+
+async def exists(back: Backing, asked: Asked, key: str) -> bool:
+    """Whether there is a task of this key."""
+    try:
+        return (await back.desk.get(key, asked.who)).key == key
+    except NotFound:
+        return False
 
 
 def task_reply(state: TaskState, body: JsonObject, status: int = 200, **headers: str) -> Response:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, get_args
 
 from everstep.domain.errors import Validation
 from everstep.domain.ids import Instant, TaskId
@@ -12,8 +12,8 @@ from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.halting import with_halt
-from everstep.doors.api.request import Response, limit_in, reply
-from everstep.ports.store import KeptPause, PauseFilter, TaskFilter, TaskSummary
+from everstep.doors.api.request import Response, flag_in, limit_in, reply
+from everstep.ports.store import KeptPause, PauseFilter, Sort, TaskFilter, TaskSummary
 from everstep.wire.task import task_summary_json
 from everstep.wire.times import from_text
 
@@ -41,6 +41,10 @@ def task_filter(asked: Asked) -> TaskFilter:
         reason=_reason(query.get("reason")),
         label=_label(query.get("label")),
         since=since(query.get("since")),
+        until=since(query.get("until"), "until"),
+        parent=_parent(query.get("parent")),
+        needs_you=flag_in(query, "needs_you", default=False),
+        sort=_sort(query.get("sort")),
         text=query.get("q"),
         limit=limit_in(query, PAGE, most=PAGE_MAX),
         cursor=query.get("cursor"),
@@ -83,7 +87,20 @@ def _label(text: str | None) -> tuple[str, str] | None:
     return name, value
 
 
-def since(text: str | None) -> Instant | None:
+def _parent(text: str | None) -> TaskId | None:
+    """A task that others were made of; one that is not there has none."""
+    return TaskId(text) if text else None
+
+
+def _sort(text: str | None) -> Sort:
+    sorts: tuple[Sort, ...] = get_args(Sort)
+    for sort in sorts:
+        if text in (sort, None):
+            return sort
+    raise Validation(f"'sort' takes one of {', '.join(sorts)}")
+
+
+def since(text: str | None, name: str = "since") -> Instant | None:
     """A time, or how long ago."""
     if not text:
         return None
@@ -93,4 +110,6 @@ def since(text: str | None) -> Instant | None:
     try:
         return from_text(text)
     except ValueError:
-        raise Validation("'since' must be a time such as 2026-11-15T18:00:00.000Z, or a duration such as 2h") from None
+        raise Validation(
+            f"'{name}' must be a time such as 2026-11-15T18:00:00.000Z, or a duration such as 2h"
+        ) from None

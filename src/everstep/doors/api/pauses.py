@@ -1,25 +1,51 @@
 """Pauses and signals: what waits for someone or something. Which answers there are is `domain/pauses`' business."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from everstep.domain.commands import Reply
 from everstep.domain.errors import Conflict, NotFound
 from everstep.domain.ids import PauseId
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing, journal
-from everstep.doors.api.request import Response, reply
+from everstep.doors.api.cursor import cursor_of, place_in
+from everstep.doors.api.request import Response, limit_in, reply
 from everstep.ports.store import KeptPause, PauseFilter
 from everstep.wire.task import pause_json
+
+PAGE: Final = 50
+PAGE_MAX: Final = 500
+OPEN_MAX: Final = 10_000
 
 
 async def inbox(back: Backing, asked: Asked) -> Response:
     """What waits for someone, oldest first."""
     named = asked.query.get("task")
     task = (await back.desk.get(named, asked.who)).id if named else None
-    kept = await back.desk.inbox(PauseFilter(owner=asked.who.owner, task=task))
-    kind = asked.query.get("type")
-    shown = [one for one in kept if kind is None or one.pause.type == kind]
+    limit, after = limit_in(asked.query, PAGE, most=PAGE_MAX), place_in("inbox", asked.query.get("cursor"))
+    kept = await back.desk.inbox(PauseFilter(owner=asked.who.owner, task=task, limit=OPEN_MAX))
+    kind, plan = asked.query.get("type"), asked.query.get("plan")
+    fitting = [one for one in kept if kind in (None, one.pause.type) and plan in (None, one.plan_name)]
+    left = fitting[_begin(fitting, after) :]
+    shown = left[:limit]
     items = [pause_json(one.pause, one.task, one.opened_at) for one in shown]
-    return reply({"items": [*items], "next_cursor": None})
+    return reply({"items": [*items], "next_cursor": _next(shown) if len(left) > limit else None})
+
+
+def _next(shown: Sequence[KeptPause]) -> str:
+    return cursor_of("inbox", f"{shown[-1].opened_at} {shown[-1].pause.id}")
+
+
+def _begin(kept: Sequence[KeptPause], after: str | None) -> int:
+    """Behind the last one seen, or, if that was answered meanwhile, behind when it was opened."""
+    if after is None:
+        return 0
+    opened_at, _, name = after.partition(" ")
+    known = [one.pause.id for one in kept]
+    if name in known:
+        return known.index(PauseId(name)) + 1
+    return sum(one.opened_at < int(opened_at) for one in kept)
 
 
 async def get(back: Backing, asked: Asked) -> Response:

@@ -1,19 +1,17 @@
 """Retry, fork, patch, undo: a task taken up again, changed, or taken back; each also as a question (`dry_run`)."""
 
-from typing import Final, cast
+from typing import cast
 
 from everstep.domain.errors import PlanError, Validation
 from everstep.domain.states import TERMINAL
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.domain.wishes import Fork, Patch, Retry, Undo
-from everstep.doors.api.context import Asked, Backing, find_task, task_reply, unless_changed
+from everstep.doors.api.context import Asked, Backing, exists, find_task, key_of, task_reply, unless_changed
 from everstep.doors.api.request import Fields, Response, reply
 from everstep.wire.again import again_json, revised_json, undo_json
 from everstep.wire.change import read_ops
 from everstep.wire.task import task_json
-
-KEY: Final = "idempotency-key"
 
 
 async def retry(back: Backing, asked: Asked) -> Response:
@@ -40,12 +38,13 @@ async def fork(back: Backing, asked: Asked) -> Response:
         arguments=_arguments(fields),
         title=fields.text("title"),
         note=fields.text("note"),
-        key=asked.request.headers.get(KEY),
+        key=key_of(asked),
     )
     seen = await _seen(back, asked)
     if fields.flag("dry_run"):
         return reply(again_json(await back.desk.plan_fork(seen.id, asked.who, wish)))
-    return await _made(back, asked, await back.desk.fork(seen.id, asked.who, wish))
+    before = wish.key is not None and await exists(back, asked, wish.key)
+    return await _made(back, asked, await back.desk.fork(seen.id, asked.who, wish), before=before)
 
 
 async def patch(back: Backing, asked: Asked) -> Response:
@@ -75,11 +74,12 @@ async def undo(back: Backing, asked: Asked) -> Response:
     if steps is not None and not (isinstance(steps, list) and all(isinstance(step, str) for step in steps)):
         raise Validation("'steps' must be a list of step ids")
     named = None if steps is None else [str(step) for step in steps]
-    wish = Undo(steps=named, note=fields.text("note"), key=asked.request.headers.get(KEY))
+    wish = Undo(steps=named, note=fields.text("note"), key=key_of(asked))
     seen = await _seen(back, asked)
     if fields.flag("dry_run"):
         return reply(undo_json(await back.desk.plan_undo(seen.id, asked.who, wish)))
-    return await _made(back, asked, await back.desk.undo(seen.id, asked.who, wish))
+    before = wish.key is not None and await exists(back, asked, wish.key)
+    return await _made(back, asked, await back.desk.undo(seen.id, asked.who, wish), before=before)
 
 
 def _arguments(fields: Fields) -> dict[str, JsonObject]:
@@ -97,7 +97,9 @@ async def _seen(back: Backing, asked: Asked) -> TaskState:
     return state
 
 
-async def _made(back: Backing, asked: Asked, state: TaskState) -> Response:
+async def _made(back: Backing, asked: Asked, state: TaskState, *, before: bool) -> Response:
+    if before:
+        return await _told(back, asked, state, 200, idempotent_replay="true")
     return await _told(back, asked, state, 201, location=f"/v1/tasks/{state.id}")
 
 

@@ -41,7 +41,7 @@ def _route(method: str, path: str, scope: Scope, handler: str, *, body: str, loc
 
 
 _TASK: Final = "/v1/tasks/{task}"
-_OF_TASKS: Final = "status plan tool reason label since q"
+_OF_TASKS: Final = "status plan tool reason label parent since until q needs_you sort"
 """Which tasks of a list."""
 ROUTES: Final = (
     _post(
@@ -55,6 +55,7 @@ ROUTES: Final = (
     _get("/v1/tasks", "tasks.list", f"{_OF_TASKS} limit cursor"),
     _get(_TASK, "tasks.get", "include"),
     _route("PATCH", _TASK, "w", "tasks.update", body="title labels priority pause_timeout"),
+    _route("DELETE", _TASK, "w", "tasks.delete", body=""),
     _get(f"{_TASK}/events", "events.page", "after limit wait ticks types until", streams=True),
     _get("/v1/events", "events.all", "after limit wait ticks types", streams=True),
     _get(f"{_TASK}/steps", "steps.list", "limit cursor"),
@@ -62,7 +63,8 @@ ROUTES: Final = (
     _get(f"{_TASK}/steps/{{step}}/attempts/{{number}}", "steps.attempt"),
     _get(f"{_TASK}/plan", "steps.plan", "revision"),
     _get(f"{_TASK}/estimate", "steps.estimate"),
-    _get(f"{_TASK}/artifacts/{{digest}}", "steps.artifact"),
+    _get(f"{_TASK}/artifacts", "artifacts.list"),
+    _get(f"{_TASK}/artifacts/{{digest}}", "artifacts.get"),
     _get(f"{_TASK}/logs", "logs.read", "step attempt level after limit wait"),
     _post(f"{_TASK}/pause", "w", "tasks.pause", "mode note"),
     _post(f"{_TASK}/resume", "w", "tasks.resume", "note"),
@@ -77,7 +79,7 @@ ROUTES: Final = (
     _get(f"{_TASK}/handoff", "handing.handoff"),
     _post(f"{_TASK}/handle", "w", "handing.handle", "", local="ttl_ms notes"),
     _route("PATCH", f"{_TASK}/plan", "w", "tasks.patch", body="base_revision note ops dry_run"),
-    _get("/v1/inbox", "pauses.list", "task type"),
+    _get("/v1/inbox", "pauses.list", "task type plan limit cursor"),
     _get("/v1/inbox/{pause}", "pauses.get"),
     _post(
         "/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note digest arguments output value max at tool"
@@ -85,12 +87,16 @@ ROUTES: Final = (
     _post("/v1/signals", "answer", "pauses.signal", "event key data id"),
     _post("/v1/plans/check", "r", "plans.check", "plan plan_text plan_name inputs", local="trusted file"),
     _post("/v1/estimates", "r", "plans.estimate", "plan plan_text plan_name inputs", local="trusted file"),
+    _get("/v1/plans", "plans.list"),
+    _get("/v1/plans/{name}", "plans.get"),
     _get("/v1/schemas/plan", "plans.schema"),
     _get("/v1/errors", "troubles.errors", "category tool code task since limit cursor"),
     _get("/v1/breakers", "troubles.breakers"),
     _post("/v1/breakers/{breaker}/reset", "admin", "troubles.reset", ""),
     _get("/v1/tools", "tools.list"),
     _get("/v1/tools/{name}", "tools.get"),
+    _post("/v1/tools/{name}/health", "w", "tools.health", ""),
+    _get("/v1/workers", "admin.workers", scope="admin"),
     _get("/v1/owner", "access.owner"),
     _get("/v1/tokens", "access.list_tokens", scope="admin"),
     _post("/v1/tokens", "admin", "access.new_token", "name owner actor scopes expires_in"),

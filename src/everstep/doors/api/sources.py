@@ -72,17 +72,24 @@ def plan_source(back: Backing, asked: Asked) -> Source:
 
 
 def find_plan(name: str, folders: Iterable[Path]) -> Path:
-    """The file of a plan by its name; raises NotFound."""
+    """The file of a plan; raises NotFound with the closest name."""
     if not _NAME.fullmatch(name):
         raise Validation(f"'{name}' is no name of a plan")
-    known: set[str] = set()
-    for folder in folders:
-        if folder.is_dir():
-            files = {one.name: one for one in folder.iterdir() if one.name.endswith(ENDINGS)}
-            for ending in ENDINGS:
-                if name + ending in files:
-                    return files[name + ending]
-            known |= {one.partition(".plan.")[0] for one in files}
+    files = plan_files(folders)
+    if name in files:
+        return files[name]
     raise NotFound(
-        did_you_mean(f"no plan '{name}'", suggest(name, known)), what_to_do="see `plans.dirs` in everstep.toml"
+        did_you_mean(f"no plan '{name}'", suggest(name, files)), what_to_do="see `plans.dirs` in everstep.toml"
     )
+
+
+def plan_files(folders: Iterable[Path]) -> dict[str, Path]:
+    """Name -> file; the first folder that has a name wins, and in it the first ending."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        entries = sorted(folder.iterdir()) if folder.is_dir() else []
+        for ending in ENDINGS:
+            for file in entries:
+                if file.name.endswith(ending):
+                    found.setdefault(file.name.removesuffix(ending), file)
+    return found

@@ -1,19 +1,16 @@
-"""The inside of a task: its steps, their attempts, its plan, its large values."""
+"""The inside of a task: its steps, their attempts, its plan."""
 
-from collections.abc import Iterator
 from typing import Final
 
-from everstep.domain.attempts import History
-from everstep.domain.errors import NotFound, Validation
+from everstep.domain.errors import NotFound
 from everstep.domain.ids import StepPath, item_path
 from everstep.domain.task import TaskState
-from everstep.domain.values import Sealed
 from everstep.doors.api.context import Asked, Backing, find_task, journal
-from everstep.doors.api.request import NO_STORE, Response, limit_in, number_in, reply
+from everstep.doors.api.cursor import altered, cursor_of, place_in
+from everstep.doors.api.request import Response, limit_in, number_in, reply
 from everstep.wire.estimate import outlook_json, step_estimate
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json, step_json
-from everstep.wire.values import canonical
 
 PAGE: Final = 50
 PAGE_MAX: Final = 500
@@ -24,7 +21,7 @@ async def list_all(back: Backing, asked: Asked) -> Response:
     state = await find_task(back, asked)
     paths = _in_order(state)
     limit = limit_in(asked.query, PAGE, most=PAGE_MAX)
-    begin = _after(paths, asked.query.get("cursor"))
+    begin = _after(paths, place_in(state.id, asked.query.get("cursor")))
     shown = paths[begin : begin + limit]
     history = await journal(back, state.id)
     more = begin + limit < len(paths)
@@ -33,7 +30,7 @@ async def list_all(back: Backing, asked: Asked) -> Response:
         "items": [
             step_json(state, path, history, payloads=False, estimate=step_estimate(path, expected)) for path in shown
         ],
-        "next_cursor": shown[-1] if more and shown else None,
+        "next_cursor": cursor_of(state.id, shown[-1]) if more and shown else None,
     })  # fmt: skip
 
 
@@ -71,22 +68,6 @@ async def plan(back: Backing, asked: Asked) -> Response:
     return reply({"revision": wanted, "digest": found.digest, "plan": plan_to_json(found.plan)})
 
 
-async def artifact(back: Backing, asked: Asked) -> Response:
-    """A value that is shown by reference: the whole of it, if it is one of this task's."""
-    state = await find_task(back, asked)
-    for sealed in _values(state, await journal(back, state.id)):
-        if sealed.digest == asked.params["digest"]:
-            body = canonical(await back.desk.value(sealed))
-            return Response(status=200, headers={**NO_STORE, "content-disposition": "attachment"}, body=body)
-    raise NotFound("the task has no such artifact", what_to_do=f"everstep show {state.id}")
-
-
-def _values(state: TaskState, history: History) -> Iterator[Sealed]:
-    steps = [sealed for step in state.steps.values() for sealed in (step.output, step.items)]
-    inputs = [attempt.input for tries in history.attempts.values() for attempt in tries]
-    yield from (sealed for sealed in (state.inputs, state.outputs, *steps, *inputs) if sealed is not None)
-
-
 def _named(state: TaskState, asked: Asked) -> StepPath:
     path = StepPath(asked.params["step"])
     if path not in state.steps:
@@ -109,4 +90,4 @@ def _after(paths: list[StepPath], cursor: str | None) -> int:
     try:
         return paths.index(StepPath(cursor)) + 1
     except ValueError:
-        raise Validation("this cursor is not one of ours") from None
+        raise altered() from None

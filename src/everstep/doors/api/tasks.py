@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from everstep.domain.errors import NotFound, Validation
+from everstep.domain.errors import Validation
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -10,8 +10,10 @@ from everstep.doors.api.context import (
     Asked,
     Backing,
     etag,
+    exists,
     find_task,
     journal,
+    key_of,
     task_reply,
     unless_changed,
 )
@@ -23,7 +25,6 @@ from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import task_json
 
-KEY: Final = "idempotency-key"
 PARTS: Final = frozenset({"attempts", "plan"})
 """What `include` may add to a task."""
 
@@ -36,8 +37,8 @@ async def create(back: Backing, asked: Asked) -> Response:
         found = await back.desk.newest(plan.spec, plan.digest, inputs, asked.who)
         if found is not None:
             return await _told(back, asked, found, 200)
-    key = asked.request.headers.get(KEY)
-    made_before = key is not None and await _exists(back, asked, key)
+    key = key_of(asked)
+    made_before = key is not None and await exists(back, asked, key)
     wish = Wish(
         plan=plan.spec,
         digest=plan.digest,
@@ -113,6 +114,13 @@ async def update(back: Backing, asked: Asked) -> Response:
     return await _told(back, asked, state, 200)
 
 
+async def delete(back: Backing, asked: Asked) -> Response:
+    """Forget a task that has ended, journal and all."""
+    seen = await _seen(back, asked)
+    await back.desk.delete(seen.id, asked.who)
+    return Response(status=204, headers={"cache-control": "no-store"}, body=b"")
+
+
 async def cancel(back: Backing, asked: Asked) -> Response:
     """End it: at once, or when what is in flight has ended."""
     seen = await _seen(back, asked)
@@ -156,10 +164,3 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
 async def _body(back: Backing, state: TaskState) -> JsonObject:
     expected = await back.desk.forecast.of(state)
     return with_halt(back, task_json(state, outlook=expected), calling=bool(state.in_flight))
-
-
-async def _exists(back: Backing, asked: Asked, key: str) -> bool:
-    try:
-        return (await back.desk.get(key, asked.who)).key == key
-    except NotFound:
-        return False

@@ -1,11 +1,14 @@
 """Tools: what this engine can call, and what each promises."""
 
+from collections.abc import Iterable
+
 from everstep.domain.errors import NotFound
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
 from everstep.ports.tool import ToolSpec
+from everstep.wire.times import to_text
 
 
 async def list_all(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
@@ -18,8 +21,30 @@ async def get(back: Backing, asked: Asked) -> Response:
     name = asked.params["name"]
     specs = {entry.spec.name: entry.spec for entry in back.desk.tools}
     if name not in specs:
-        raise NotFound(did_you_mean(f"no tool '{name}'", suggest(name, specs)), what_to_do="everstep tools")
+        raise _unknown(name, specs)
     return reply(tool_json(specs[name]))
+
+
+async def health(back: Backing, asked: Asked) -> Response:
+    """Whether it can be used: asked now, and nothing else is done."""
+    name = asked.params["name"]
+    entry = next((one for one in back.desk.tools if one.spec.name == name), None)
+    if entry is None:
+        raise _unknown(name, [one.spec.name for one in back.desk.tools])
+    found = await back.desk.tool_health(entry)
+    return reply({
+        **tool_json(entry.spec),
+        "health": {
+            "status": found.status,
+            "latency_s": found.latency_s,
+            "checked_at": to_text(back.desk.now),
+            "detail": found.detail,
+        },
+    })  # fmt: skip
+
+
+def _unknown(name: str, known: Iterable[str]) -> NotFound:
+    return NotFound(did_you_mean(f"no tool '{name}'", suggest(name, known)), what_to_do="everstep tools")
 
 
 def tool_json(spec: ToolSpec) -> JsonObject:

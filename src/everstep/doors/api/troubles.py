@@ -6,8 +6,9 @@ from everstep.domain.errors import Validation
 from everstep.domain.failure import Category
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
+from everstep.doors.api.cursor import cursor_of, place_in
 from everstep.doors.api.listing import since
-from everstep.doors.api.request import Response, limit_in, number_in, reply
+from everstep.doors.api.request import Response, limit_in, reply
 from everstep.ports.store import ErrorFilter, KeptError
 from everstep.wire.breaker import breaker_json
 from everstep.wire.failure import error_json
@@ -23,6 +24,7 @@ async def errors(back: Backing, asked: Asked) -> Response:
     named = query.get("task")
     task = (await back.desk.get(named, asked.who)).id if named else None
     limit = limit_in(query, PAGE, most=PAGE_MAX)
+    place = place_in("errors", query.get("cursor"))
     which = ErrorFilter(
         owner=asked.who.owner,
         category=_category(query.get("category")),
@@ -31,11 +33,11 @@ async def errors(back: Backing, asked: Asked) -> Response:
         task=task,
         since=since(query.get("since")),
         limit=limit + 1,
-        cursor=number_in(query, "cursor", 0, most=2**53) or None,
+        cursor=None if place is None else int(place),
     )
     found = await back.desk.troubles.errors(which)
     shown = found[:limit]
-    more = str(shown[-1].number) if len(found) > limit else None
+    more = cursor_of("errors", str(shown[-1].number)) if len(found) > limit else None
     return reply({"items": [_error(one) for one in shown], "next_cursor": more})
 
 

@@ -22,7 +22,12 @@ async def find_task(connection: Connection, said: str) -> Json:
         raise EverstepError(
             f"'{said}' is too short", code="bad_request", what_to_do=f"give at least {PREFIX_MIN} characters after t_"
         )
-    return await ask(connection, "GET", path_of("tasks", said))
+    try:
+        return await ask(connection, "GET", path_of("tasks", said))
+    except EverstepError as error:
+        if error.code != "not_found":
+            raise
+        raise NotFound(f"no task '{said}'", what_to_do=error.what_to_do) from None
 
 
 async def find_pause(connection: Connection, said: str) -> Json:

@@ -228,7 +228,7 @@ async def test_a_refusal_comes_instead_of_the_first_frame(window: Window, target
 async def test_a_foreign_task_has_no_stream(window: Window) -> None:
     task = await finished(window)
     request = window.request("GET", f"/v1/tasks/{task}/events", who=EVE)
-    with pytest.raises(EverstepError, match="no task"):
+    with pytest.raises(EverstepError, match="no such task"):
         await anext(window.api.stream(request))
 
 

@@ -9,7 +9,7 @@ from everstep.doors.api.routes import ROUTES, Route, match
 from everstep.testing.engine import TestEngine
 from tests.unit.doors.api.window import Window, codes
 
-ADMIN = {"/metrics", "/v1/metrics", "/v1/tokens"}
+ADMIN = {"/metrics", "/v1/metrics", "/v1/tokens", "/v1/workers"}
 """What only an administrator may look at."""
 
 

@@ -153,6 +153,8 @@ class CreateUnit:
             if known == task.id:
                 raise Conflict(f"the id {task.id} is taken")
             return KeyTaken(task=known)
+        if task.key is not None and any(desk.rows("is_key_spent", (task.owner, task.key, task.at))):
+            raise journal.key_spent()
         for command in task.commands:
             guard = desk.guard(command.task)
             if command.task != task.id and (guard is None or not stands(desk, guard, command)):
@@ -183,7 +185,8 @@ class CreateUnit:
         """What `insert_task` takes."""
         task = self.task
         said = (task.plan_name, task.plan_digest, task.inputs_digest, task.title, task.priority, task.steps, task.at)
-        lists = (journal.label_text(task.labels) if task.labels else "{}", json.dumps(task.tools))
+        labels = journal.label_text(task.labels) if task.labels else "{}"
+        lists = (labels, json.dumps(task.tools), journal.parent_of(task))
         return (num, task.id, task.owner, task.key, *said, *self._stands(begun), *lists)
 
     def _stands(self, begun: "_Begun | None") -> tuple[str | int | None, ...]:

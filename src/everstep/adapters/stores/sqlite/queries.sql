@@ -1,5 +1,5 @@
--- Every statement of the store, by name. Values are always bound, text is never put together.
--- A block begins with `-- name:`; its comment says what the statement is for.
+-- Every statement of the store, by name. Values are always bound, text is never put together, but that a line
+-- `-- with: NAME` stands for another block of this file. A block begins with `-- name:`; its comment says what it is for.
 
 -- name: insert_event
 -- One line of the journal; the unique index refuses a seq that is there.
@@ -9,8 +9,8 @@ INSERT INTO events (task, seq, at, type, step, body, hash) VALUES (?, ?, ?, ?, ?
 -- A new task, queued or begun; its first events follow in the same transaction.
 INSERT INTO tasks (num, id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, created_at,
                    status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code,
-                   last_seq, updated_at, epoch, worker, labels, tools)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                   last_seq, updated_at, epoch, worker, labels, tools, parent)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: last_num
 -- The newest task; 0 if there is none.
@@ -234,22 +234,108 @@ SELECT e.id, t.owner, t.id, e.seq, e.type, e.step, e.body
 FROM events e CROSS JOIN tasks t ON t.num = e.task
 ORDER BY e.id DESC LIMIT 1;
 
+-- name: of_tasks
+-- A part of every list of tasks: which of them are asked for. What an index holds comes first.
+      (:text IS NULL OR instr(lower(title), :text) OR instr(id, :text) OR instr(lower(error_code), :text))
+  AND (:since IS NULL OR created_at >= :since)
+  AND (:until IS NULL OR created_at < :until)
+  AND (:plan_name IS NULL OR plan_name = :plan_name)
+  AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+  AND (:plan_digest IS NULL OR plan_digest = :plan_digest)
+  AND (:inputs_digest IS NULL OR inputs_digest = :inputs_digest)
+  AND (:parent IS NULL OR parent = :parent)
+  AND (:tool IS NULL OR EXISTS (SELECT 1 FROM json_each(tools) WHERE value = :tool))
+  AND (:label IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) WHERE key = :label AND value = :labelled))
+  AND (:reason IS NULL OR EXISTS (SELECT 1 FROM pauses p WHERE p.task = tasks.num AND p.status = 'open' AND p.type = :reason))
+  AND (NOT :needs_you OR EXISTS (SELECT 1 FROM pauses p, json_each(p.body, '$.may_answer') may
+                                 WHERE p.task = tasks.num AND p.status = 'open' AND may.value = 'human'
+                                   AND p.type NOT IN ('userRequested', 'resourcePressure')))
+
 -- name: list_tasks
--- Newest first; the cursor is the last row's (created_at, num).
+-- Of one owner, newest first. The cursor of every list is the last row's (time, num).
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
+FROM tasks INDEXED BY tasks_by_owner
+WHERE owner = :owner AND (created_at, num) < (:at, :num) AND
+-- with: of_tasks
+ORDER BY created_at DESC, num DESC LIMIT :limit;
+
+-- name: list_tasks_oldest
+-- Of one owner, oldest first.
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
+FROM tasks INDEXED BY tasks_by_owner
+WHERE owner = :owner AND (created_at, num) > (:at, :num) AND
+-- with: of_tasks
+ORDER BY created_at, num LIMIT :limit;
+
+-- name: list_tasks_of_plan
+-- Of one plan, newest first.
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
+FROM tasks INDEXED BY tasks_by_plan
+WHERE owner = :owner AND plan_name = :plan_name AND (created_at, num) < (:at, :num) AND
+-- with: of_tasks
+ORDER BY created_at DESC, num DESC LIMIT :limit;
+
+-- name: list_tasks_ended
+-- That ended one way, newest first.
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
+FROM tasks INDEXED BY tasks_ended
+WHERE owner = :owner AND ended_at IS NOT NULL AND status = :ended AND (created_at, num) < (:at, :num) AND
+-- with: of_tasks
+ORDER BY created_at DESC, num DESC LIMIT :limit;
+
+-- name: list_tasks_changed
+-- What changed last first: the few that live, and those that ended by an index that is written once.
+SELECT * FROM (
+    SELECT * FROM (
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
+        FROM tasks INDEXED BY tasks_live
+        WHERE owner = :owner AND ended_at IS NULL AND (updated_at, num) < (:at, :num) AND
+-- with: of_tasks
+    )
+    UNION ALL
+    SELECT * FROM (
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
+        FROM tasks INDEXED BY tasks_changed
+        WHERE owner = :owner AND ended_at IS NOT NULL AND (updated_at, num) < (:at, :num) AND
+-- with: of_tasks
+        ORDER BY updated_at DESC, num DESC LIMIT :limit
+    )
+)
+ORDER BY updated_at DESC, num DESC LIMIT :limit;
+
+-- name: list_some_tasks
+-- Where few can be meant: children of one task, tasks with an open pause, tasks that live. These are found first.
+WITH some (num) AS MATERIALIZED (
+    SELECT num FROM tasks WHERE :parent IS NOT NULL AND parent = :parent
+    UNION
+    SELECT task FROM pauses INDEXED BY pauses_open WHERE :paused AND status = 'open'
+    UNION
+    SELECT num FROM tasks INDEXED BY tasks_live WHERE :live AND owner = :owner AND ended_at IS NULL
+)
+SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
+       status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, tasks.num
+FROM some CROSS JOIN tasks ON tasks.num = some.num
+WHERE owner = :owner
+  AND iif(:sort = 'created_at', (created_at, tasks.num) > (:at, :num),
+          (iif(:sort = '-updated_at', updated_at, created_at), tasks.num) < (:at, :num)) AND
+-- with: of_tasks
+ORDER BY iif(:sort = 'created_at', created_at, iif(:sort = '-updated_at', -updated_at, -created_at)),
+         iif(:sort = 'created_at', tasks.num, -tasks.num)
+LIMIT :limit;
+
+-- name: list_all_tasks
+-- Of every owner, newest first; for those who keep the store.
 SELECT id, owner, key, title, plan_name, plan_digest, priority, created_at, updated_at, epoch, worker, last_seq, steps,
        status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, num
 FROM tasks
-WHERE (created_at, num) < (:created_at, :num)
-  AND (:owner IS NULL OR owner = :owner)
-  AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
-  AND (:plan_name IS NULL OR plan_name = :plan_name)
-  AND (:plan_digest IS NULL OR plan_digest = :plan_digest)
-  AND (:inputs_digest IS NULL OR inputs_digest = :inputs_digest)
-  AND (:since IS NULL OR created_at >= :since)
-  AND (:tool IS NULL OR EXISTS (SELECT 1 FROM json_each(tools) WHERE value = :tool))
-  AND (:label IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) WHERE key = :label AND value = :labelled))
-  AND (:reason IS NULL OR EXISTS (SELECT 1 FROM pauses p WHERE p.task = num AND p.status = 'open' AND p.type = :reason))
-  AND (:text IS NULL OR instr(lower(title), :text) OR instr(id, :text) OR instr(lower(error_code), :text))
+WHERE (created_at, num) < (:at, :num) AND
+-- with: of_tasks
 ORDER BY created_at DESC, num DESC LIMIT :limit;
 
 -- name: find_task_by_name
@@ -262,7 +348,7 @@ SELECT id FROM tasks WHERE id >= :name AND id < :name || char(1114111) AND owner
 
 -- name: find_pause
 -- One pause by its id, open or not.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at, t.plan_name
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE p.id = :id
   AND (:owner IS NULL OR t.owner = :owner)
@@ -271,7 +357,7 @@ WHERE p.id = :id
 
 -- name: list_open_pauses
 -- Few, however many there were: straight from the partial index.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at, t.plan_name
 FROM pauses p INDEXED BY pauses_open CROSS JOIN tasks t ON t.num = p.task
 WHERE p.status = 'open'
   AND (:owner IS NULL OR t.owner = :owner)
@@ -280,7 +366,7 @@ ORDER BY p.opened_at, p.rowid LIMIT :limit;
 
 -- name: list_timed_pauses
 -- Open ones that run out, the next one first.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at, t.plan_name
 FROM pauses p INDEXED BY pauses_due CROSS JOIN tasks t ON t.num = p.task
 WHERE p.status = 'open' AND p.due_at IS NOT NULL
   AND (:owner IS NULL OR t.owner = :owner)
@@ -289,7 +375,7 @@ ORDER BY p.due_at, p.rowid LIMIT :limit;
 
 -- name: list_pauses
 -- Also those that are closed; oldest first.
-SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at, t.plan_name
 FROM pauses p JOIN tasks t ON t.num = p.task
 WHERE (:owner IS NULL OR t.owner = :owner)
   AND (:task IS NULL OR t.id = :task)
@@ -298,7 +384,9 @@ ORDER BY p.opened_at, p.rowid LIMIT :limit;
 
 -- name: count_tasks
 -- For health and doctor.
-SELECT status, count(*) FROM tasks GROUP BY status;
+SELECT status, count(*) FROM tasks INDEXED BY tasks_live WHERE ended_at IS NULL GROUP BY status
+UNION ALL
+SELECT status, count(*) FROM tasks INDEXED BY tasks_ended WHERE ended_at IS NOT NULL GROUP BY status;
 
 -- name: last_event
 -- Rows are only appended, so the last key counts them.
@@ -348,7 +436,7 @@ SELECT id, (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks
 
 -- name: stray_events
 -- Lines of no task; foreign keys forbid them, a damaged file may have them.
-SELECT count(*) FROM events WHERE task NOT IN (SELECT num FROM tasks);
+SELECT count(*) FROM events WHERE task != 0 AND task NOT IN (SELECT num FROM tasks);
 
 -- name: list_migrations
 -- What was applied, in order.
@@ -713,3 +801,38 @@ SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles WHERE
 -- name: note_handle
 -- Null deletes.
 UPDATE handles SET notes = json_patch(notes, ?) WHERE id = ?;
+
+-- name: find_ended
+-- Only what has ended and is held by nobody goes, and only its owner's.
+SELECT num FROM tasks WHERE id = ? AND owner = ? AND ended_at IS NOT NULL AND worker IS NULL;
+
+-- name: delete_pauses
+-- Before the task to which they refer.
+DELETE FROM pauses WHERE task = ?;
+
+-- name: delete_events
+-- But the newest line of all, whose number must not be given again: whoever reads on from it would miss what follows.
+DELETE FROM events WHERE task IN (0, :task) AND id < (SELECT max(id) FROM events);
+
+-- name: keep_newest_number
+-- That line tells nothing any more, and belongs to nobody.
+UPDATE events SET task = 0, seq = id, at = 0, type = '', step = NULL, body = '{}', hash = NULL WHERE task = :task;
+
+-- name: delete_task
+-- Gone.
+DELETE FROM tasks WHERE num = ? RETURNING key;
+
+-- name: list_workers
+-- Who came, the newest first, and what they hold.
+SELECT id, name, host, version, heartbeat_at, released_at IS NOT NULL OR fenced_at IS NOT NULL,
+       (SELECT count(*) FROM tasks t WHERE t.worker = workers.id)
+FROM workers ORDER BY started_at DESC, rowid DESC;
+
+-- name: spend_key
+-- The key of a task that is no more.
+INSERT INTO spent_keys (owner, key, until) VALUES (?, ?, ?)
+ON CONFLICT (owner, key) DO UPDATE SET until = excluded.until;
+
+-- name: is_key_spent
+-- Whether a key is still reserved for a task that is no more.
+SELECT 1 FROM spent_keys WHERE owner = ? AND key = ? AND until > ?;

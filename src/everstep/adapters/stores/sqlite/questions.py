@@ -11,13 +11,15 @@ from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.domain.moves import BrokenJournal
 from everstep.domain.pauses import PauseStatus
-from everstep.domain.states import TaskStatus
+from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
-from everstep.ports.store import Dead, Due, Journaled, KeptPause, Page, PauseFilter, TaskFilter
+from everstep.ports.store import Dead, Due, Journaled, KeptPause, Page, PauseFilter, Sort, TaskFilter
 from everstep.wire.event import Fetch, Unreadable, decode
 
 _NEWEST = (2**62, 2**62)
+_OLDEST = (-(2**62), -(2**62))
+LIVE = frozenset(TaskStatus) - TERMINAL
 
 
 def load_tasks(reader: Reader, ids: Sequence[TaskId], fetch: Fetch) -> list[TaskState | None]:
@@ -42,10 +44,12 @@ def read_events(reader: Reader, task: TaskId, after: Seq, limit: int) -> list[Jo
 
 def list_tasks(reader: Reader, which: TaskFilter) -> Page:
     """A page of summaries, newest first."""
-    created_at, num = _NEWEST if which.cursor is None else _position(which.cursor)
+    usual = _OLDEST if which.sort == "created_at" else _NEWEST
+    at, num = usual if which.cursor is None else _position(which.cursor, which.sort)
     statuses = None if which.statuses is None else json.dumps(sorted(which.statuses))
+    name = _statement(which)
     values = {
-        "created_at": created_at,
+        "at": at,
         "num": num,
         "owner": which.owner,
         "statuses": statuses,
@@ -53,6 +57,13 @@ def list_tasks(reader: Reader, which: TaskFilter) -> Page:
         "plan_digest": which.plan_digest,
         "inputs_digest": which.inputs_digest,
         "since": which.since,
+        "until": which.until,
+        "parent": which.parent,
+        "needs_you": which.needs_you,
+        "paused": which.needs_you or which.reason is not None,
+        "live": which.statuses is not None and not which.needs_you and which.reason is None and which.parent is None,
+        "ended": next(iter(which.statuses)) if which.statuses else None,
+        "sort": which.sort,
         "tool": which.tool,
         "label": None if which.label is None else which.label[0],
         "labelled": None if which.label is None else which.label[1],
@@ -60,26 +71,45 @@ def list_tasks(reader: Reader, which: TaskFilter) -> Page:
         "text": None if which.text is None else which.text.lower(),
         "limit": which.limit + 1,
     }
-    found = reader.rows("list_tasks", values)
+    found = reader.rows(name, values)
     shown = found[: which.limit]
     more = len(found) > which.limit
     last = shown[-1] if shown else None
-    cursor = _cursor(last[7], last[22]) if more and last is not None else None
+    when = 8 if which.sort == "-updated_at" else 7
+    cursor = _cursor(last[when], last[22], which.sort) if more and last is not None else None
     return Page(items=tuple(rows.summary(row) for row in shown), next_cursor=cursor)
 
 
-def _cursor(created_at: int, num: int) -> str:
-    """Opaque, and recognisably altered if somebody alters it."""
-    text = f"{created_at}-{num}"
-    return f"{text}-{zlib.crc32(text.encode()):08x}"
+def _statement(which: TaskFilter) -> str:
+    """By what few can be meant, if anything says so; else by the order that is asked for."""
+    statuses = which.statuses or frozenset()
+    if which.owner is None:
+        return "list_all_tasks"
+    if which.parent is not None or which.needs_you or which.reason is not None or (statuses and statuses <= LIVE):
+        return "list_some_tasks"
+    if which.sort != "-created_at":
+        return "list_tasks_oldest" if which.sort == "created_at" else "list_tasks_changed"
+    if len(statuses) == 1:
+        return "list_tasks_ended"
+    return "list_tasks" if which.plan_name is None else "list_tasks_of_plan"
 
 
-def _position(cursor: str) -> tuple[int, int]:
+def _cursor(at: int, num: int, sort: Sort) -> str:
+    """Opaque, of one order only, and recognisably altered if somebody alters it."""
+    text = f"{at}-{num}"
+    return f"{text}-{_mark(text, sort)}"
+
+
+def _position(cursor: str, sort: Sort) -> tuple[int, int]:
     text, _, mark = cursor.rpartition("-")
-    if f"{zlib.crc32(text.encode()):08x}" != mark:
+    if _mark(text, sort) != mark:
         raise Validation("the cursor was altered", what_to_do="begin without a cursor")
-    created_at, _, num = text.partition("-")
-    return int(created_at), int(num)
+    at, _, num = text.partition("-")
+    return int(at), int(num)
+
+
+def _mark(text: str, sort: Sort) -> str:
+    return f"{zlib.crc32(f'{text} {sort}'.encode()):08x}"
 
 
 def find_task(reader: Reader, owner: str, name: str) -> list[TaskId]:

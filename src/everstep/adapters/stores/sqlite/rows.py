@@ -126,7 +126,7 @@ def _worker(row: Row) -> Worker | None:
 
 def kept_pause(row: Row) -> KeptPause:
     """From `list_pauses`."""
-    task, owner, body, status, opened_at, due_at = row
+    task, owner, body, status, opened_at, due_at, plan_name = row
     return KeptPause(
         task=TaskId(task),
         owner=owner,
@@ -134,4 +134,5 @@ def kept_pause(row: Row) -> KeptPause:
         status=PauseStatus(status),
         opened_at=Instant(opened_at),
         due_at=due_at,
+        plan_name=plan_name,
     )

@@ -54,6 +54,7 @@ CREATE TABLE tasks (
     -- JSON: an object of texts, and a list of names.
     labels        TEXT NOT NULL DEFAULT '{}',
     tools         TEXT NOT NULL DEFAULT '[]',
+    parent        TEXT,
     CHECK ((ended_at IS NULL) = (status NOT IN ('completed', 'failed', 'cancelled')))
 ) STRICT;
 
@@ -65,7 +66,13 @@ CREATE INDEX tasks_claimable ON tasks (created_at + 300000 * priority, num)
 CREATE INDEX tasks_live ON tasks (owner) WHERE ended_at IS NULL;
 CREATE INDEX tasks_held ON tasks (worker) WHERE worker IS NOT NULL;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX tasks_by_age ON tasks (created_at, num);
+-- Every list begins with its owner; a search reads nothing but this index.
+CREATE INDEX tasks_by_owner ON tasks (owner, created_at, num, title, id, error_code);
+CREATE INDEX tasks_by_plan ON tasks (owner, plan_name, created_at, num);
+CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent IS NOT NULL;
+-- Written once, when a task ends.
+CREATE INDEX tasks_ended ON tasks (owner, status, created_at, num) WHERE ended_at IS NOT NULL;
+CREATE INDEX tasks_changed ON tasks (owner, updated_at, num) WHERE ended_at IS NOT NULL;
 
 -- The journal: append only, in commit order; no foreign key, which would cost a look-up per event. `body` is the event as it is sent, `hash` links it to the line before; the other columns repeat it.
 CREATE TABLE events (
@@ -259,4 +266,12 @@ CREATE INDEX events_failed ON events (id)
     WHERE type = 'attempt.failed' OR type = 'attempt.timed_out' OR type = 'attempt.killed'
        OR type = 'attempt.abandoned' OR type = 'step.failed';
 
-PRAGMA user_version = 11;
+-- Keys of tasks that were deleted: never an older result, and not a new one either for a while.
+CREATE TABLE spent_keys (
+    owner TEXT NOT NULL,
+    key   TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (owner, key)
+) STRICT;
+
+PRAGMA user_version = 12;

@@ -7,9 +7,8 @@ from typing import Final, cast
 from everstep.adapters.stores.sqlite import questions
 from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
 from everstep.adapters.stores.sqlite.desk import HALT, Desk
-from everstep.adapters.stores.sqlite.handles import WithHandles
 from everstep.adapters.stores.sqlite.history import SqliteHistory
-from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
+from everstep.adapters.stores.sqlite.housekeeping import WithKeeping
 from everstep.adapters.stores.sqlite.signals import SqliteSignals
 from everstep.adapters.stores.sqlite.tail import SqliteTail
 from everstep.domain.ids import Instant, TaskId
@@ -74,7 +73,7 @@ class HaltUnit:
         desk.look_again()
 
 
-class SqliteTraffic(WithHandles):
+class SqliteTraffic(WithKeeping):
     """Rates, signals, the halt, the queue, the history and the line of all events of a store on a file."""
 
     def __init__(self) -> None:
@@ -89,11 +88,6 @@ class SqliteTraffic(WithHandles):
     def signals(self) -> SqliteSignals:
         """Who waits for what from outside, and what has come."""
         return SqliteSignals(self._hold)
-
-    @property
-    def keyring(self) -> SqliteKeyring:
-        """Tokens, and what is made with them."""
-        return SqliteKeyring(lambda: self._hold)
 
     async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken. One transaction for all of them."""

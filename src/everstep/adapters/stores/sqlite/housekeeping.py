@@ -1,0 +1,77 @@
+"""Tasks that go and workers that came, in the file."""
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
+from everstep.adapters.stores.sqlite.desk import Desk
+from everstep.adapters.stores.sqlite.handles import WithHandles
+from everstep.adapters.stores.sqlite.hold import Hold
+from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
+from everstep.domain.ids import Instant, TaskId, WorkerId
+from everstep.domain.record import record
+from everstep.ports.housekeeping import KeptWorker
+
+
+@record
+class DeleteUnit:
+    """A task and all that is known of it; the number of the newest line of all is never given twice."""
+
+    owner: str
+    task: TaskId
+    key_until: Instant
+    areas: tuple[str, ...] = ()
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> bool:
+        for (num,) in desk.rows("find_ended", (self.task, self.owner)):
+            desk.change("delete_pauses", (num,))
+            desk.change("delete_events", {"task": num})
+            desk.change("keep_newest_number", {"task": num})
+            for (key,) in desk.rows("delete_task", (num,)):
+                if key is not None:
+                    desk.change("spend_key", (self.owner, key, self.key_until))
+            return True
+        return False
+
+
+class SqliteHousekeeping:
+    """The verbs of `Housekeeping` on the file."""
+
+    def __init__(self, hold: Callable[[], Hold]) -> None:
+        self._hold = hold
+
+    async def delete(self, owner: str, task: TaskId, key_until: Instant) -> bool:
+        """In one transaction."""
+        (done,) = await self._hold().writes.submit((DeleteUnit(owner=owner, task=task, key_until=key_until),))
+        return cast("bool", done)
+
+    async def workers(self) -> Sequence[KeptWorker]:
+        """The newest first."""
+        found = await self._hold().readers.read(lambda reader: reader.rows("list_workers"))
+        return [
+            KeptWorker(
+                id=WorkerId(worker),
+                name=name,
+                host=host,
+                version=version,
+                heartbeat_at=Instant(heartbeat_at),
+                gone=bool(gone),
+                tasks=tasks,
+            )
+            for worker, name, host, version, heartbeat_at, gone, tasks in found
+        ]
+
+
+class WithKeeping(WithHandles):
+    """A store with credentials and housekeeping."""
+
+    @property
+    def keyring(self) -> SqliteKeyring:
+        """Tokens, and what is made with them."""
+        return SqliteKeyring(lambda: self._hold)
+
+    @property
+    def housekeeping(self) -> SqliteHousekeeping:
+        """Tasks that go, workers that came."""
+        return SqliteHousekeeping(lambda: self._hold)

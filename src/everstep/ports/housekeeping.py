@@ -1,0 +1,30 @@
+"""Housekeeping: what is done to a store as a whole, for nobody in particular: tasks that go, workers that came."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from everstep.domain.ids import Instant, TaskId, WorkerId
+from everstep.domain.record import record
+
+
+@record
+class KeptWorker:
+    """An incarnation, whether it was fenced or let go, and how many tasks it holds."""
+
+    id: WorkerId
+    name: str
+    host: str
+    version: str
+    heartbeat_at: Instant
+    gone: bool
+    tasks: int
+
+
+class Housekeeping(Protocol):
+    """The verbs. Every write is durable when its call returns."""
+
+    async def delete(self, owner: str, task: TaskId, key_until: Instant) -> bool:
+        """A task that has ended is gone, journal and all; its key is given to nobody until then. False: not ended."""
+
+    async def workers(self) -> Sequence[KeptWorker]:
+        """Every incarnation that is remembered, the newest first."""
