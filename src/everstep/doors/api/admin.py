@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from everstep.domain.errors import StoreError, Validation
-from everstep.domain.pausing import GRACEFUL
+from everstep.domain.pausing import GRACEFUL, MODES
 from everstep.domain.queue import live_tasks_max
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject, JsonValue
@@ -33,8 +33,11 @@ async def halt(back: Backing, asked: Asked) -> Response:
     fields = asked.fields
     if "on" not in fields:
         raise Validation("'on' is missing: true to halt everything, false to go on")
+    note, mode = fields.text("note"), fields.text("mode") or GRACEFUL
+    if mode not in MODES:
+        raise Validation(f"'mode' must be one of {', '.join(MODES)}")
     if fields.flag("on"):
-        await back.desk.halt(asked.who, fields.text("note"), fields.text("mode") or GRACEFUL)
+        await back.desk.halt(asked.who, note, mode)
     else:
         await back.desk.lift_halt()
     return reply({"halt": halt_json(back.desk.halted)})

@@ -5,14 +5,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final, cast
 
-from everstep.domain.errors import RequestError
+from everstep.domain.errors import RequestError, Validation
 from everstep.domain.ids import Seq
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.doors.api.channel import of_type
 from everstep.doors.api.context import Asked, Backing, find_task
 from everstep.doors.api.line import cursor_of, place_in, trouble_with
-from everstep.doors.api.request import NO_STORE, Response, limit_in, number_in, wanted_types
+from everstep.doors.api.request import NO_STORE, Response, flag_in, limit_in, number_in, wanted_types
 from everstep.ports.store import Journaled, Placed
 
 PAGE: Final = 500
@@ -22,6 +22,7 @@ WAIT_S_MAX: Final = 25
 async def page(back: Backing, asked: Asked) -> Response:
     """`{events, next_after, head_seq, live}`, at once if there is news."""
     state = await find_task(back, asked)
+    _check_words(asked)
     after = Seq(number_in(asked.query, "after", 0, most=2**53))
     limit = limit_in(asked.query, PAGE, most=PAGE)
     wait_s = number_in(asked.query, "wait", 0, most=WAIT_S_MAX)
@@ -38,8 +39,16 @@ async def page(back: Backing, asked: Asked) -> Response:
     return Response(status=200, headers=NO_STORE, body=b'{"events":[' + shown + facts)
 
 
+def _check_words(asked: Asked) -> None:
+    """What only streams obey is not overlooked when it is wrong."""
+    flag_in(asked.query, "ticks", default=False)
+    if asked.query.get("until", "end") != "end":
+        raise Validation("'until' takes end")
+
+
 async def page_of_all(back: Backing, asked: Asked) -> Response:
     """The same for all tasks of the caller; without `after` only the cursor to begin with."""
+    _check_words(asked)
     limit = limit_in(asked.query, PAGE, most=PAGE)
     wait_s = number_in(asked.query, "wait", 0, most=WAIT_S_MAX)
     types, after = wanted_types(asked.query), asked.query.get("after")

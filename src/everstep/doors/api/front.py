@@ -89,6 +89,9 @@ class Api:
 def refused(error: EverstepError) -> Response:
     """The reply to what cannot be done."""
     headers = {"content-type": MEDIA_TYPE}
+    allow = error.details.get("allow")
+    if isinstance(allow, list):
+        headers["allow"] = ", ".join(map(str, allow))
     if error.code in RETRY_AFTER_S:
         headers["retry-after"] = str(error.details.get("retry_after_s", RETRY_AFTER_S[error.code]))
     return reply(problem(error), refusal_of(error).status, headers)

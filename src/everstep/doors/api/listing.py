@@ -70,7 +70,7 @@ def _statuses(text: str | None) -> frozenset[TaskStatus] | None:
 
 
 def _reason(text: str | None) -> PauseType | None:
-    if not text:
+    if text is None:
         return None
     try:
         return PauseType(text)

@@ -97,6 +97,7 @@ ROUTES: Final = (
     _get("/v1/tools/{name}", "tools.get"),
     _post("/v1/tools/{name}/health", "w", "tools.health", ""),
     _get("/v1/workers", "admin.workers", scope="admin"),
+    _get("/v1/openapi.json", "openapi.read"),
     _get("/v1/owner", "access.owner"),
     _get("/v1/tokens", "access.list_tokens", scope="admin"),
     _post("/v1/tokens", "admin", "access.new_token", "name owner actor scopes expires_in"),

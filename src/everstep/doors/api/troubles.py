@@ -59,7 +59,7 @@ def _error(one: KeptError) -> JsonObject:
 
 
 def _category(text: str | None) -> Category | None:
-    if not text:
+    if text is None:
         return None
     try:
         return Category(text)

@@ -9,6 +9,7 @@ inside stays watched: when a token is revoked, or loses the scope that was neede
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,7 +100,9 @@ class Gate:
         try:
             visit = await self._admit(scope)
             principal = visit.principal
-            with self._turnstile.inside(principal.token or principal.owner if principal else scope["path"]):
+            streaming = visit.match is not None and visit.match.route.streams  # whose number is bounded by itself
+            name = principal.token or principal.owner if principal else scope["path"]
+            with nullcontext() if streaming else self._turnstile.inside(name):
                 await self._let_in(visit, scope, bounded(receive, self._body_bytes_max), send)
         except EverstepError as error:
             await refuse(error, scope, send)

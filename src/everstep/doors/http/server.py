@@ -9,7 +9,9 @@ import ssl
 from collections.abc import Iterator
 from typing import Final
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from everstep.domain.errors import EverstepError, NotAllowed, SettingsError
 from everstep.doors.http.answer import App
@@ -19,6 +21,8 @@ from everstep.settings.values import ServeSettings
 WEBSOCKET_BYTES_MAX: Final = 64 * 1024
 HEADERS_BYTES_MAX: Final = 64 * 1024
 PING_S: Final = 20.0
+HEADERS_S: Final = 15.0
+"""How long a request may take to say what it wants."""
 LEAVE_S: Final = 2.0
 """How long connections have to close once everything is said."""
 
@@ -39,6 +43,49 @@ class Embedded(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave them alone."""
         yield
+
+
+class Patient(H11Protocol):
+    """Reads requests, but not for ever: whoever does not finish its headers in time is hung up on."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The first request must come soon."""
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is expected any more."""
+        self._relax()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """A request whose headers are here is the app's business."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._relax()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """It is no HTTP connection any more."""
+        self._relax()
+        super().handle_websocket_upgrade(event)
+
+    def on_response_complete(self) -> None:
+        """The next request must come soon too."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._expect()
+
+    def _expect(self) -> None:
+        self._relax()
+        self._late = self.loop.call_later(HEADERS_S, self.transport.close)
+
+    def _relax(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 class Listener:
@@ -71,7 +118,7 @@ class Listener:
         try:
             config = uvicorn.Config(
                 app,
-                http="h11",
+                http=Patient,
                 ws=ClosableSocket,
                 ws_max_size=WEBSOCKET_BYTES_MAX,
                 ws_ping_interval=PING_S,

@@ -9,11 +9,13 @@ from typing import Any
 
 from everstep.domain.access import ALL_SCOPES
 from everstep.domain.actors import ActorKind
+from everstep.domain.ids import Millis
 from everstep.domain.values import JsonValue
 from everstep.doors.api import Api
 from everstep.doors.http import make_app
 from everstep.doors.http.answer import App, Message
 from everstep.doors.http.gate import Gate, Mount
+from everstep.doors.http.streams import Streams
 from everstep.facade.access import NewToken
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
@@ -100,6 +102,7 @@ class Visitor:
             "raw_path": path.encode(),
             "query_string": query.encode(),
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+            "subprotocols": [one.strip() for one in headers.get("sec-websocket-protocol", "").split(",") if one],
             "extensions": {"websocket.http.response": {}},
         }
         messages: list[Message] = []
@@ -116,9 +119,14 @@ class Visitor:
         await self.gate(scope, receive, send)
         return messages
 
-    async def issue(self, *scopes: str, owner: str = "local", kind: ActorKind = ActorKind.HUMAN) -> str:
+    async def issue(self, *scopes: str, owner: str = "local", expires_in_ms: int | None = None) -> str:
         wanted = NewToken(
-            name="t", owner=owner, actor_kind=kind, actor_id=owner, scopes=frozenset(scopes or ALL_SCOPES)
+            name="t",
+            owner=owner,
+            actor_kind=ActorKind.HUMAN,
+            actor_id=owner,
+            scopes=frozenset(scopes or ALL_SCOPES),
+            expires_in_ms=None if expires_in_ms is None else Millis(expires_in_ms),
         )
         return (await self.engine.desk.access.issue(wanted)).value
 
@@ -138,6 +146,7 @@ def answer_of(messages: list[Message]) -> Answer:
 async def visiting(
     *,
     streams: App | None = None,
+    real_streams: bool = False,
     mounts: Mapping[str, Mount] | None = None,
     tools: Tools | None = None,
     **config: JsonValue,
@@ -148,6 +157,7 @@ async def visiting(
     settings = load_settings(said, env={})
     async with TestEngine(made.all()) as engine:
         api = Api(engine.desk, settings=settings, version="9.9", incarnation="w_1")
+        streams = Streams(api, sockets_per_token=32) if real_streams else streams
         gate = make_app(api, engine.desk.access, settings, streams=streams, mounts=mounts)
         visitor = Visitor(engine, gate, "")
         visitor.token = await visitor.issue()
