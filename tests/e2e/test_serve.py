@@ -116,6 +116,27 @@ def test_tokens_are_made_and_revoked_at_the_command_line(server: Server) -> None
     assert project.run("token", "ls").out.count("local") >= 1
 
 
+def test_commands_speak_to_a_server_elsewhere(server: Server) -> None:
+    with TemporaryDirectory(prefix="es-") as folder:
+        away = Project(Path(folder))
+        away.write("away.plan.yaml", "name: away\nsteps:\n  - {id: a, tool: text.join, with: {texts: [a, b]}}\n")
+        url, token = server.ready["url"], server.token
+        done = away.run("run", "away.plan.yaml", "--server", url, EVERSTEP_TOKEN=token)
+        assert done.code == 0, done.err
+        (task,) = away.run("ls", "--json", "--server", url, EVERSTEP_TOKEN=token).json["items"]
+        assert (task["status"], task["plan"]["name"]) == ("completed", "away")
+        file = away.write("token", token)
+        file.chmod(0o600)
+        away.write("everstep.toml", f'server = "{url}"\ntoken_file = "token"\n')
+        assert away.run("show", task["id"], "--json").json["outcome"] == "success"
+        assert not (away.path / ".everstep").exists()
+        assert away.run("ls", EVERSTEP_TOKEN="es_wrong").code == 4
+        file.chmod(0o644)
+        assert away.run("ls").code == 4
+        server.stop()
+        assert away.run("ls", EVERSTEP_TOKEN=token).code == 6
+
+
 def test_ctrl_c_is_a_stop_too(server: Server) -> None:
     assert server.stop(signal.SIGINT)[0] == 0
 

@@ -24,7 +24,8 @@ __all__ = ["Settings", "load_settings"]
 
 PREFIX: Final = "EVERSTEP_"
 CONFIG: Final = "EVERSTEP_CONFIG"
-RESERVED: Final = frozenset({CONFIG, "EVERSTEP_TOKEN", "EVERSTEP_FAILPOINTS", "EVERSTEP_NO_DASHBOARD"})
+TOKEN: Final = "EVERSTEP_TOKEN"  # noqa: S105 -- the name of a variable
+RESERVED: Final = frozenset({CONFIG, TOKEN, "EVERSTEP_FAILPOINTS", "EVERSTEP_NO_DASHBOARD"})
 """Variables that are no settings. So is every secret, and the one that tests hand to their tools."""
 RESERVED_PREFIXES: Final = ("EVERSTEP_SECRET_", "EVERSTEP_EFFECT_LOG")
 
@@ -48,7 +49,7 @@ def load_settings(
             said[name] = Said(value=checked(known(name, place), value, place), source=place, folder=file.path.parent)
     said.update(_from_environment(variables, base))
     said.update(_from_flags(flags, base))
-    return build(said, base, _runtime(variables))
+    return build(said, base, _runtime(variables), variables.get(TOKEN, ""))
 
 
 def _runtime(variables: Mapping[str, str]) -> Path:

@@ -144,13 +144,15 @@ class Settings:
     secrets_dir: Path | None
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
+    token: str
+    """With which commands ask a server, if the environment says; else it is in a file."""
     said: Mapping[str, Said]
 
     def with_store(self, url: str) -> "Settings":
         """The same on another store; what stands beside the store goes with it."""
         place = "the argument 'store'"
         said = Said(value=checked(BY_NAME["store"], url, place), source=place, folder=self.base)
-        return build({**self.said, "store": said}, self.base, self.runtime)
+        return build({**self.said, "store": said}, self.base, self.runtime, self.token)
 
     def source_of(self, key: str) -> str:
         """Who said so: `default`, `flag`, a variable, or a file and its line."""
@@ -204,7 +206,7 @@ def beside(store: Path, name: str) -> Path:
     return real.with_name(name if real.stem == USUAL_STORE else f"{real.stem}.{name}")
 
 
-def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
+def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") -> Settings:
     """What was said about each key, put together; raises SettingsError where two do not go together."""
     merged = _Merged(said)
     owner, live_tasks = merged.text("owner"), said["limits.live_tasks"].value
@@ -260,6 +262,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path) -> Settings:
         secrets_dir=merged.path("secrets.dir"),
         network=_network(merged),
         runtime=runtime,
+        token=token,
         said=said,
     )
 

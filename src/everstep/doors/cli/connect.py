@@ -1,5 +1,6 @@
 """How a command finds an engine (interfaces, 2.4): the one that holds the store, or this very process.
 
+    `server` is set    that one over HTTP, and nobody else
     lock free          this process becomes the engine, and carries only what it is told to
     lock held          whoever holds it answers on its socket, within a second, as the incarnation the lock names
     held, and silent   the command ends with `store_locked`
@@ -14,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from everstep.bootstrap import run_process
 from everstep.domain.errors import EverstepError, SettingsError, StoreLocked
@@ -27,6 +28,9 @@ from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection
 from everstep.doors.local import LocalClient, find_engine
 from everstep.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from everstep.doors.cli.remote import RemoteEngine  # loaded only where it is used: it needs an HTTP client
 
 PATIENCE_S: Final = 1.0
 """How long a holder may take to answer."""
@@ -55,9 +59,12 @@ class Opening:
         self.settings = settings
         self._own: OwnEngine | None = None
         self._client: LocalClient | None = None
+        self._remote: RemoteEngine | None = None
 
     async def judge(self, tools: tuple[object, ...] = ()) -> Connection:
         """Somebody who knows the tools: a live engine, else a desk without a store."""
+        if self.settings.server:
+            return self._served()
         live = await self._live()
         if live is not None:
             return live
@@ -71,6 +78,8 @@ class Opening:
 
     async def connect(self, need: Need, tools: tuple[object, ...] = (), *, makes: bool = False) -> Connection:
         """Somebody who does what is needed; `makes` a store if there is none. Raises StoreLocked."""
+        if self.settings.server:
+            return self._served()
         if need is Need.JUDGE:
             return await self.judge(tools)
         refused: StoreLocked | None = None
@@ -117,6 +126,14 @@ class Opening:
         known = {id(value) for module in loaded for value in vars(module).values()}
         return tuple(tool for tool in tools if id(tool) not in known)
 
+    def _served(self) -> "RemoteEngine":
+        """The one that `server` names: never the file instead."""
+        from everstep.doors.cli.remote import open_remote
+
+        if self._remote is None:
+            self._remote = open_remote(self.settings)
+        return self._remote
+
     async def _live(self) -> LocalEngine | None:
         if self.settings.store_path is None or not self.settings.lock_path.exists():
             return None
@@ -132,6 +149,8 @@ class Opening:
     async def close(self) -> None:
         """Hang up; an own engine stops in order."""
         await self._hang_up()
+        if self._remote is not None:
+            await self._remote.close()
         own, self._own = self._own, None
         if own is not None:
             await own.engine.close()
@@ -170,7 +189,9 @@ def settings_of(session: Session, **flags: JsonValue) -> Settings:
     store = session.store
     if store is not None and "://" not in store:
         store = str(Path(store).absolute())
-    settings = load_settings({"store": store, "config": session.config, **flags})
+    token_file = None if session.token_file is None else str(Path(session.token_file).absolute())
+    said: dict[str, JsonValue] = {"store": store, "server": session.server, "token_file": token_file}
+    settings = load_settings({**said, "config": session.config, **flags})
     importable(settings)
     session.bell = settings.notify.bell
     return settings

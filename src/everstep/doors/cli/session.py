@@ -33,6 +33,8 @@ class Session:
     """The global options; every command has the same."""
 
     store: str | None = None
+    server: str | None = None
+    token_file: str | None = None
     config: str | None = None
     json: bool = False
     plain: bool = False
@@ -150,6 +152,8 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
             help="Act as if started in DIR.",
         ),
         click.Option(["--store"], metavar="FILE", **shared, help="The store [.everstep/everstep.db]."),
+        click.Option(["--server"], metavar="URL", **shared, help="Speak to the engine that is served there."),
+        click.Option(["--token-file"], metavar="FILE", **shared, help="The file with the token for it."),
         click.Option(["--config"], metavar="FILE", **shared, help="Read this everstep.toml."),
         click.Option(["--json"], **switch, help="JSON on stdout, one object or one per line."),
         click.Option(["--plain"], **switch, help="One line per event, no cursor moves."),
