@@ -35,7 +35,12 @@ def takes_calls(state: TaskState, *, halted: bool) -> None:
     held = [one for one in state.pauses.values() if one.type in OF_THE_TASK and not is_handoff(one)]
     if held or halted:
         why = held[0].title if held else "everything is halted"
-        raise _refused(state, "task_paused", f"the task stands still: {why}", "resume it first")
+        raise Conflict(
+            f"the task stands still: {why}",
+            code="task_paused",
+            what_to_do="resume it first",
+            details={"status": state.status.value},
+        )
     if not any(one.type in HANDED or is_handoff(one) for one in state.pauses.values()):
         oldest = next(iter(state.pauses.values()))
         raise answer_needed(state, oldest)
