@@ -1,7 +1,7 @@
 """Writes the pages that are generated from code; `--check` only says which are stale."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar
@@ -11,7 +11,10 @@ from everstep.domain.catalogue import ERROR_CODES, ErrorCode
 from everstep.domain.failure import TREATMENT
 from everstep.domain.pauses import ANSWERS
 from everstep.domain.states import ATTEMPT_MOVES, STEP_MOVES, TASK_MOVES
+from everstep.doors.api.handlers import HANDLERS
+from everstep.doors.api.routes import ROUTES
 from everstep.doors.errors import REFUSALS, REMEDIES
+from everstep.doors.http.gate import SCOPE_OF
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 NOTE: Final = "<!-- Generated from the code by `make docs`; do not edit. -->"
@@ -130,6 +133,40 @@ def errors_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def http_page() -> str:
+    """Every route, out of the table that every door reads."""
+    rows = [
+        f"| `{route.method} {route.path}` | {SCOPE_OF[route.scope] or 'open'} | {_names(route.query)} "
+        f"| {_names(route.body)} | {_first_line(HANDLERS[route.handler].__doc__)} |"
+        for route in ROUTES
+    ]
+    parts = [
+        "# HTTP",
+        NOTE,
+        "After this page you can do over HTTP whatever the command line does. `everstep serve` answers at",
+        "`http://127.0.0.1:7717`; `GET /v1/openapi.json` is the same as OpenAPI 3.1, with the shapes of all objects.",
+        "",
+        "Every request carries `Authorization: Bearer TOKEN`; the local user's is in `.everstep/token`, others are",
+        "made by `everstep token new`. A body is JSON, and names that are not listed are refused. Every refusal is",
+        "`application/problem+json` with a [code](errors.md). Lists go on with `cursor`, which is opaque.",
+        "`Idempotency-Key` on `POST /v1/tasks`, `fork` and `undo`: the same key is the same task. `If-Match` with a",
+        "task's `ETag` on any command: only if nothing has changed since.",
+        "",
+        "| route | scope | query | body | what it does |",
+        "|---|---|---|---|---|",
+        *rows,
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _names(names: Iterable[str]) -> str:
+    return " ".join(f"`{name}`" for name in sorted(names))
+
+
+def _first_line(told: str | None) -> str:
+    return (told or "").strip().splitlines()[0].replace("|", "\\|")
+
+
 def _statuses(codes: list[str]) -> str:
     """Few by name, a hundred of them by their hundred."""
     hundred = codes[0][0]
@@ -144,6 +181,7 @@ PAGES: Final = {
     "docs/concepts/states.md": states_page,
     "docs/concepts/failures.md": failures_page,
     "docs/reference/errors.md": errors_page,
+    "docs/reference/http.md": http_page,
 }
 
 
