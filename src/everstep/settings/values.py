@@ -60,7 +60,6 @@ class LimitSettings:
     """Bounds."""
 
     keys_ms: Millis
-    """How long the key of a deleted task stays taken."""
     body_bytes: int
     items: int
     live_tasks: int | None
@@ -145,7 +144,6 @@ class Settings:
     runtime: Path
     """Where a socket goes whose path would be too long beside the store."""
     token: str
-    """With which commands ask a server, if the environment says; else it is in a file."""
     said: Mapping[str, Said]
 
     def with_store(self, url: str) -> "Settings":
@@ -309,7 +307,10 @@ def _engine(merged: "_Merged") -> EngineSettings:
 def _serve(merged: "_Merged") -> ServeSettings:
     rate = parse_rate(merged.text("serve.rate"))
     assert rate is not None
-    settings = ServeSettings(
+    for one, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
+        if merged.text(f"serve.{one}") and not merged.text(f"serve.{other}"):
+            raise merged.refuse(f"serve.{other}", "is missing: a certificate and its key go together")
+    return ServeSettings(
         host=merged.text("serve.host"),
         port=merged.number("serve.port"),
         ui=merged.flag("serve.ui"),
@@ -322,10 +323,6 @@ def _serve(merged: "_Merged") -> ServeSettings:
         request_timeout_ms=Millis(merged.number("serve.request_timeout")),
         rate=rate,
     )
-    if (settings.tls_cert is None) != (settings.tls_key is None):
-        missing = "serve.tls_cert" if settings.tls_cert is None else "serve.tls_key"
-        raise merged.refuse(missing, "is missing: a certificate and its key go together")
-    return settings
 
 
 def _breaker(merged: "_Merged") -> BreakerPolicy:
