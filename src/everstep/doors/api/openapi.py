@@ -1,13 +1,12 @@
 """The OpenAPI 3.1 document: the route table and the shapes, put together. It decides nothing, it only tells."""
 
 import re
-from functools import cache
+from collections.abc import Mapping
 from typing import Final
 
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.api import shapes
-from everstep.doors.api.context import KEY_HEADER, Asked, Backing
-from everstep.doors.api.request import Response, reply
+from everstep.doors.api.context import KEY_HEADER
 from everstep.doors.api.routes import ROUTES, Route
 
 _PARAM: Final = re.compile(r"\{(\w+)\}")
@@ -16,19 +15,13 @@ MATCHED: Final = frozenset({"PATCH", "POST", "DELETE"})
 SCOPES: Final = {"r": "read", "w": "write", "answer": "answer", "admin": "admin"}
 
 
-async def read(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
-    """The document."""
-    return reply(document(back.version))
-
-
-@cache
-def document(version: str) -> JsonObject:
-    """Every route with what it takes and gives."""
+def document(version: str, told: Mapping[str, str]) -> JsonObject:
+    """Every route with what it takes and gives; `told` says of each handler what it does."""
     paths: dict[str, JsonValue] = {}
     for route in ROUTES:
         at = paths.setdefault(route.path, {})
         assert isinstance(at, dict)
-        at[route.method.lower()] = operation(route)
+        at[route.method.lower()] = operation(route, told[route.handler])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -45,14 +38,11 @@ def document(version: str) -> JsonObject:
     }
 
 
-def operation(route: Route) -> JsonObject:
+def operation(route: Route, told: str) -> JsonObject:
     """One route."""
-    from everstep.doors.api.handlers import HANDLERS
-
-    told = (HANDLERS[route.handler].__doc__ or "").strip()
     found: JsonObject = {
         "operationId": route.handler.replace(".", "_") + ("" if route.path.startswith("/v1") else "_again"),
-        "summary": told.splitlines()[0] if told else route.handler,
+        "summary": told,
         "parameters": [*parameters(route)],
         "responses": responses(route),
     }
