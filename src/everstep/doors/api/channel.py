@@ -17,6 +17,7 @@ from everstep.domain.errors import EngineClosed, EverstepError
 from everstep.domain.events import Who
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, Seq, StepPath, TaskId
+from everstep.domain.simulate import Outlook
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.doors.api import frames
@@ -29,6 +30,8 @@ from everstep.wire.event import Unreadable, decode
 ENDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled"})
 TICKS_SKIPPED_MAX: Final = 3
 """Without news ticks are left out, but not more than so many in a row."""
+FORESEEN_MS: Final = 2_000
+"""So long an estimate is shown again if nothing happens: to play the rest of a task costs more than to tell of it."""
 OUTPUT_BYTES_MAX: Final = 16 * 1024
 """Of one frame."""
 OUTPUT_KEPT_MAX: Final = 16 * OUTPUT_BYTES_MAX
@@ -126,6 +129,8 @@ class Channel:
         self._noted = False
         self._tick_at = time.monotonic() - random.random() * TICKS_SKIPPED_MAX / 2  # noqa: S311 -- not all at once
         self._shown = False
+        self._foreseen: Outlook | None = None
+        self._foreseen_at = Instant(0)
         self._spoken: dict[tuple[StepPath, int], Spoken] = {}
         self._following = asyncio.create_task(self._follow())
 
@@ -154,6 +159,7 @@ class Channel:
             self.show_output(whole=True)
         frame = frames.event(event)
         self.last = event.seq
+        self._foreseen = None
         for seat in self.seats:
             seat.event(event, frame, event.seq)
         try:
@@ -228,7 +234,9 @@ class Channel:
     def tick_frame(self, now: Instant) -> Frame:
         """How far it is now."""
         assert self._state is not None
-        return frames.tick(self._state, self._desk.forecast.now(self._state), self._notes, now)
+        if self._foreseen is None or now >= self._foreseen_at + FORESEEN_MS:
+            self._foreseen, self._foreseen_at = self._desk.forecast.now(self._state), now
+        return frames.tick(self._state, self._foreseen, self._notes, now)
 
     def show_output(self, *, whole: bool = False) -> None:
         """What calls have said since the last time, one frame each; `whole`: all of it."""
