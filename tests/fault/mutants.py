@@ -221,7 +221,7 @@ MUTANTS = (
         (
             Edit(
                 "engine/propose.py",
-                "    if (wired.spec.approve is not None and not fallback.in_force(step)) or",
+                "    if wired.spec.approve is not None or",
                 "    if",
             ),
         ),
@@ -239,7 +239,7 @@ MUTANTS = (
         (
             Edit(
                 "domain/fold_pauses.py",
-                "        step.grant = None\n        step.spent = step.approval\n",
+                "        step.grant = step.given = None\n        step.spent = step.approval\n",
                 "",
             ),
         ),
