@@ -200,6 +200,12 @@ class TaskState:
     """What was said about its schedule, by event, and in which generation."""
 
     @property
+    def stands_trusted(self) -> bool:
+        """Whether its plan is as it was trusted; what patches and forks brought in counts as a stranger's."""
+        forked = self.parent is not None and self.parent.link != "child_of"
+        return self.trusted and self.revision == 1 and not forked
+
+    @property
     def terminal(self) -> bool:
         """Whether it ended."""
         return self.status in TERMINAL

@@ -9,7 +9,7 @@ from everstep.domain.ids import PauseId
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
 from everstep.domain.scope import StateScope
-from everstep.domain.task import StepState, TaskState
+from everstep.domain.task import StepState
 from everstep.engine import fallback
 from everstep.engine.approve import gate
 from everstep.engine.catalog import Checked, Entry
@@ -35,7 +35,7 @@ class Leave:
 def consult(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> Leave | None:
     """Leave for this call; None: not yet, or not at all."""
     plan_asks = wired.spec.approve is not None and not fallback.in_force(step)
-    who = asking(checked.entry.asks, checked.steered, plan_asks=plan_asks, trusted=_as_trusted(lap.state))
+    who = asking(checked.entry.asks, checked.steered, plan_asks=plan_asks, trusted=lap.state.stands_trusted)
     if who is None:
         return Leave(approval=None)
     grant = gate(lap, wired, step, checked, asking=who)
@@ -48,10 +48,4 @@ def asked_for_all(lap: Lap, wired: Wired, entry: Entry, step: StepState) -> Aski
     assert step.items is not None
     if entry.steerable is not None and lap.kit.catalog.effect_of(wired.spec) is not Effect.PURE:
         steered = steered_by(wired.arguments, entry.steerable, lap.scope_with({"item": None, "index": 0}, step.items))
-    return asking(entry.asks, steered, plan_asks=wired.spec.approve is not None, trusted=_as_trusted(lap.state))
-
-
-def _as_trusted(state: TaskState) -> bool:
-    """Whether a plan stands as it was trusted; what patches and forks brought in is asked about like a stranger's."""
-    forked = state.parent is not None and state.parent.link != "child_of"
-    return state.trusted and state.revision == 1 and not forked
+    return asking(entry.asks, steered, plan_asks=wired.spec.approve is not None, trusted=lap.state.stands_trusted)

@@ -83,7 +83,9 @@ def test_real_schemas_stay() -> None:
     assert write.effect_of(call_of("file.write", {})) is Effect.ONCE
     assert write.effect_of(call_of("file.read", {})) is None
     assert write.classify(ValueError()) is None
-    assert write.estimate(call_of("file.write", {})) is None
+    assert write.estimate(call_of("file.write", {"text": "x"})) == FileTools(Threads()).estimate(
+        call_of("file.write", {"text": "x"})
+    )
 
 
 async def test_what_is_not_faked_is_real() -> None:

@@ -55,7 +55,7 @@ class FileTools(ToolAdapter):
         """What is written takes as long as it is large; alike are sizes within a factor of eight."""
         if call.tool not in {"file.write", "file.append"} or "text" not in call.arguments:
             return None
-        size = len(str(call.arguments["text"]))
+        size = len(str(call.arguments.get("text", "")))
         middle_s = 0.006 + size / BYTES_A_SECOND
         return Prior(
             p10_s=middle_s / 3, p50_s=middle_s, p90_s=middle_s * 5, size_class=f"8^{max(size, 1).bit_length() // 3}"
