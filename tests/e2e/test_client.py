@@ -66,7 +66,7 @@ async def test_a_task_from_its_creation_to_its_answer(client: Client) -> None:
 
 
 async def test_refusals_are_what_they_were(client: Client, server: Served) -> None:
-    with pytest.raises(NotFound, match="no task"):
+    with pytest.raises(NotFound, match="no such task"):
         await client.get("t_unknown")
     with pytest.raises(EverstepError) as info:
         await client.create(plan={"name": "bad"})

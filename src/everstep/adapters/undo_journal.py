@@ -19,6 +19,9 @@ from everstep.domain.record import record
 FOLDER: Final = Path(".everstep") / "undo"
 UNDO_BYTES: Final = 1 << 30
 UNDO_WINDOW_S: Final = 86_400.0
+TEMPORARY: Final = ".tmp"
+ABANDONED_S: Final = 3600.0
+"""Nobody writes so long: what is still unfinished then was left by a process that died."""
 
 
 @record
@@ -78,7 +81,7 @@ class UndoJournal:
 
     def _purge(self, more: int) -> None:
         """The oldest go first: what is too old, then what is too much."""
-        files = sorted(((file.stat(), file) for file in self._folder.iterdir()), key=lambda one: one[0].st_mtime)
+        files = sorted(self._files(), key=lambda one: one[0].st_mtime)
         total, now = more + sum(status.st_size for status, _ in files), time.time()
         for status, file in files:
             if total <= self._bytes_max and now - status.st_mtime <= self._window_s:
@@ -87,13 +90,21 @@ class UndoJournal:
             with suppress(FileNotFoundError):
                 file.unlink()
 
+    def _files(self) -> Iterator[tuple[os.stat_result, Path]]:
+        """What is kept; others write here too, so a file may be gone by the time it is looked at."""
+        for file in self._folder.iterdir():
+            with suppress(FileNotFoundError):
+                status = file.stat()
+                if file.suffix != TEMPORARY or time.time() - status.st_mtime > ABANDONED_S:
+                    yield status, file
+
 
 def _name(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_suffix(f"{path.suffix}.tmp")
+    temporary = path.with_suffix(path.suffix + TEMPORARY)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         left = memoryview(data)

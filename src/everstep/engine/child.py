@@ -33,7 +33,7 @@ async def prepare(held: HeldTask, path: StepPath, wanted: Spawns, kit: Kit) -> O
         inputs=with_defaults(wanted.plan, wanted.inputs),
         actor=kit.actor,
         owner=state.owner,
-        trusted=wanted.published or state.stands_trusted,
+        trusted=wanted.published or state.trusted,
         workspace=state.workspace,
         labels=state.labels,
         priority=state.priority,
@@ -47,12 +47,12 @@ async def prepare(held: HeldTask, path: StepPath, wanted: Spawns, kit: Kit) -> O
 
 
 async def _refused(state: TaskState, wanted: Spawns, kit: Kit) -> Failure | None:
-    if not state.stands_trusted and not wanted.published:
+    if not state.trusted and not wanted.published:
         return _failure("policy_denied", "this plan may only use plans that the operator publishes by name")
     if await _depth(state, kit) >= DEPTH_MAX:
         return _failure("plan_too_deep", f"tasks make tasks {DEPTH_MAX} deep at most")
     try:
-        accept_plan(wanted.plan, kit, trusted=wanted.published or state.stands_trusted)
+        accept_plan(wanted.plan, kit, trusted=wanted.published or state.trusted)
         accept_inputs(wanted.plan, wanted.inputs, kit)
     except PlanError as error:
         named = "; ".join(f"{problem.path} {problem.message}" for problem in error.problems[:3])

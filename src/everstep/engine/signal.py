@@ -28,7 +28,6 @@ class Sent:
 async def send(signal: Signal, kit: Kit) -> Sent:
     """Keep it, and end every wait for it; nobody waits: it is kept for the first who will."""
     kept = await kit.store.signals.keep(signal, _since(kit))
-    kit.fault("signal.deliver.before")
     heard = [await _hear(listener, signal, kit) for listener in kept.listeners]
     tasks = tuple(listener.task for listener in kept.listeners)
     return Sent(new=kept.new, tasks=tasks, delivered=sum(heard) if kept.new else kept.heard)
@@ -52,7 +51,6 @@ class Ears:
             if again or path not in self.open:
                 listener = self.open[path] = _listener(state, path)
                 signal = await signals.listen(listener, _since(self._kit))
-                self._kit.fault("signal.hear.before")
                 heard = (signal is not None and await _hear(listener, signal, self._kit)) or heard
         return heard
 

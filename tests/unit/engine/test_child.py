@@ -221,13 +221,3 @@ async def test_a_crash_between_the_pauses_of_parent_and_child_leaves_neither_run
     await control.resume(task.task_id, engine.who, None, engine.desk._kit)
     await engine.crash()
     assert (await finish(engine, await engine.get(task.id))).status == "completed"
-
-
-async def test_what_a_patch_brings_in_makes_no_trusted_child(engine: TestEngine, tools: Tools) -> None:
-    """A patch may come from anybody: its inline plan is a stranger's, whoever's task it is in."""
-    task = await engine.start(trusted(HOLD))
-    await engine.clock.advance("1s")
-    await task.patch([{"op": "append", "step": runs(inline({"id": "k", "tool": "test.hold"}))}], 1)
-    tools.release.set()
-    result = await finish(engine, task)
-    assert (result.status, result.error and result.error["code"]) == ("failed", "policy_denied")
