@@ -35,17 +35,7 @@ def test_red(everstep_engine):
 def test_fixtures_and_the_timeline_of_a_failure(tmp_path: Path) -> None:
     (tmp_path / "test_plan.py").write_text(TESTS, encoding="utf-8")
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "everstep.testing.pytest_plugin",
-            "-p",
-            "no:randomly",
-            str(tmp_path),
-        ],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", str(tmp_path)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
