@@ -4,11 +4,17 @@ import asyncio
 import json
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
 
+from everstep.client import Client
 from tests.e2e.commands import Project
+
+Seqs: TypeAlias = Coroutine[Any, Any, list[int]]
 
 SIM = 'tools = ["everstep.testing.sim"]\n'
 
@@ -120,3 +126,45 @@ def naps(steps: int, seconds: float) -> dict[str, Any]:
         "name": "naps",
         "steps": [{"id": f"s{n}", "tool": "sim.sleep", "with": {"seconds": seconds}} for n in range(steps)],
     }
+
+
+@dataclass
+class UnderFire:
+    """A task on a server that is killed, behind a network that cuts."""
+
+    mortal: Mortal
+    proxy: Proxy
+    task: str
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.proxy.port}"
+
+    async def endure(self, of_task: Seqs, of_all: Seqs) -> None:
+        """Both watchers get every event of the task once, in order, though the server is killed twice."""
+        one, every = asyncio.create_task(of_task), asyncio.create_task(of_all)
+        for _ in range(2):
+            await asyncio.sleep(1.5)
+            self.mortal.kill()
+            await self.mortal.start()
+        seqs = await asyncio.wait_for(one, 100)
+        assert seqs == list(range(1, len(seqs) + 1))
+        assert len(seqs) >= 82
+        assert await asyncio.wait_for(every, 100) == seqs
+        assert self.proxy.cuts >= 2
+
+
+@asynccontextmanager
+async def under_fire(every_s: float) -> AsyncIterator[UnderFire]:
+    """A task of forty naps that has just begun."""
+    with TemporaryDirectory(prefix="es-") as folder:
+        mortal = Mortal(Project(Path(folder)))
+        await mortal.start()
+        try:
+            proxy = Proxy(mortal.port, every_s=every_s)
+            async with proxy.standing():
+                async with Client(f"http://127.0.0.1:{mortal.port}", token=mortal.token) as direct:
+                    task = await direct.create(plan=naps(40, 0.08))
+                yield UnderFire(mortal, proxy, task["id"])
+        finally:
+            mortal.kill()

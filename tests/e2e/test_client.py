@@ -12,7 +12,7 @@ from everstep import tool
 from everstep.client import BlockingClient, Client, rules
 from everstep.domain.errors import EverstepError, NotFound, Unavailable
 from tests.e2e.commands import Project
-from tests.e2e.cutting import Mortal, Proxy, free_port, naps
+from tests.e2e.cutting import Mortal, Proxy, free_port, naps, under_fire
 from tests.e2e.served import Served, served
 
 ASK = {"name": "ask", "steps": [{"id": "q", "tool": "ask", "with": {"question": "Which colour?"}}]}
@@ -142,27 +142,8 @@ async def test_cut_again_and_again_and_the_server_killed_it_gets_every_event_onc
 ) -> None:
     monkeypatch.setattr(rules, "FIRST_S", 0.05)
     monkeypatch.setattr(rules, "LONGEST_S", 0.5)
-    with TemporaryDirectory(prefix="es-") as folder:
-        mortal = Mortal(Project(Path(folder)))
-        await mortal.start()
-        try:
-            proxy = Proxy(mortal.port, every_s=0.8)
-            async with proxy.standing(), Client(f"http://127.0.0.1:{proxy.port}", token=mortal.token) as client:
-                async with Client(f"http://127.0.0.1:{mortal.port}", token=mortal.token) as direct:
-                    task = await direct.create(plan=naps(40, 0.08))
-                one = asyncio.create_task(collected(client, task["id"]))
-                all_of_it = asyncio.create_task(until_completed(client))
-                for _ in range(2):
-                    await asyncio.sleep(1.5)
-                    mortal.kill()
-                    await mortal.start()
-                seqs = await asyncio.wait_for(one, 100)
-                assert seqs == list(range(1, len(seqs) + 1))
-                assert len(seqs) >= 82
-                assert await asyncio.wait_for(all_of_it, 100) == seqs
-                assert proxy.cuts >= 2
-        finally:
-            mortal.kill()
+    async with under_fire(every_s=0.8) as fire, Client(fire.url, token=fire.mortal.token) as client:
+        await fire.endure(collected(client, fire.task), until_completed(client))
 
 
 async def collected(client: Client, task: str) -> list[int]:

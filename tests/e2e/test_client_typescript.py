@@ -4,14 +4,11 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from everstep import tool
-from everstep.client import Client
-from tests.e2e.commands import Project
-from tests.e2e.cutting import Mortal, Proxy, naps
+from tests.e2e.cutting import Proxy, under_fire
 from tests.e2e.served import served
 
 DASHBOARD = Path(__file__).parents[2] / "dashboard"
@@ -69,24 +66,6 @@ async def test_it_follows_a_task_to_its_end(tmp_path: Path, way: str) -> None:
 
 @pytest.mark.req("3.6", "TI.3")
 async def test_cut_again_and_again_and_the_server_killed_it_gets_every_event_once() -> None:
-    with TemporaryDirectory(prefix="es-") as folder:
-        mortal = Mortal(Project(Path(folder)))
-        await mortal.start()
-        try:
-            proxy = Proxy(mortal.port, every_s=1.0)
-            async with proxy.standing(), Client(f"http://127.0.0.1:{mortal.port}", token=mortal.token) as direct:
-                task = await direct.create(plan=naps(40, 0.08))
-                url = f"http://127.0.0.1:{proxy.port}"
-                one = asyncio.create_task(Following(url, mortal.token, task["id"]).seqs())
-                every = asyncio.create_task(Following(url, mortal.token).seqs())
-                for _ in range(2):
-                    await asyncio.sleep(1.5)
-                    mortal.kill()
-                    await mortal.start()
-                seqs = await asyncio.wait_for(one, 100)
-                assert seqs == list(range(1, len(seqs) + 1))
-                assert len(seqs) >= 82
-                assert await asyncio.wait_for(every, 100) == seqs
-                assert proxy.cuts >= 2
-        finally:
-            mortal.kill()
+    async with under_fire(every_s=1.0) as fire:
+        token = fire.mortal.token
+        await fire.endure(Following(fire.url, token, fire.task).seqs(), Following(fire.url, token).seqs())

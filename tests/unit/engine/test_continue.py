@@ -15,6 +15,7 @@ from everstep.facade.desk import Wish
 from everstep.facade.handing import Handing
 from everstep.testing import TestEngine
 from everstep.wire.event import loads
+from tests.unit.worked_example import STEPS
 
 pytestmark = pytest.mark.anyio
 
@@ -66,23 +67,7 @@ def pipeline() -> Plan:
             "name": "data-pipeline",
             "description": "fetch, transform and store records",
             "inputs": {"source": {"type": "string"}},
-            "steps": [
-                {
-                    "id": "fetch",
-                    "bind": "raw_data",
-                    "tool": "fetch_data",
-                    "with": {"source": "${inputs.source}"},
-                    "retry": 0,
-                    "retryable": True,
-                },
-                {
-                    "id": "transform",
-                    "bind": "transformed",
-                    "tool": "transform_data",
-                    "with": {"data": "${raw_data}", "format": "rows"},
-                },
-                {"id": "store", "tool": "store_data", "with": {"payload": "${transformed.rows}"}},
-            ],
+            "steps": [*STEPS],
         }
     )
 

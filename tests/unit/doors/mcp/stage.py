@@ -17,6 +17,7 @@ from everstep.doors.mcp.resources import Resources
 from everstep.doors.mcp.tasks import Tasks
 from everstep.settings import load_settings
 from everstep.testing import TestEngine
+from tests.unit.worked_example import STEPS
 
 SOURCE = {"source": "http://a.test/x"}
 CALLER = Caller(owner="local", name="tester")
@@ -90,25 +91,7 @@ def plan_of(*steps: Mapping[str, Any], **keys: Any) -> Plan:
 
 def pipeline(**keys: Any) -> Plan:
     """The plan of the worked example."""
-    return plan_of(
-        {
-            "id": "fetch",
-            "bind": "raw_data",
-            "tool": "fetch_data",
-            "with": {"source": "${inputs.source}"},
-            "retry": 0,
-            "retryable": True,
-        },
-        {
-            "id": "transform",
-            "bind": "transformed",
-            "tool": "transform_data",
-            "with": {"data": "${raw_data}", "format": "rows"},
-        },
-        {"id": "store", "tool": "store_data", "with": {"payload": "${transformed.rows}"}},
-        inputs={"source": "string"},
-        **keys,
-    )
+    return plan_of(*STEPS, inputs={"source": "string"}, **keys)
 
 
 class Stage:
