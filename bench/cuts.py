@@ -27,7 +27,7 @@ async def play(seconds: float, clients: int, kill_s: float, cut_s: float) -> dic
     with tempfile.TemporaryDirectory(prefix="es-") as folder:
         mortal = Mortal(Project(Path(folder)))
         await mortal.start()
-        proxy = Proxy(mortal.port, every_s=cut_s)
+        proxy = Proxy(mortal.port)
         url = f"http://127.0.0.1:{mortal.port}"
         try:
             async with proxy.standing():
@@ -40,6 +40,7 @@ async def play(seconds: float, clients: int, kill_s: float, cut_s: float) -> dic
                     for number in range(clients)
                 ]
                 every = asyncio.create_task(all_tasks(through, mortal.token, set(tasks)))
+                cutting = asyncio.create_task(cut_every(cut_s, proxy))
                 kills, until = 0, time.monotonic() + seconds
                 while time.monotonic() < until:
                     await asyncio.sleep(random.uniform(0.5, 1.5) * kill_s)
@@ -48,12 +49,19 @@ async def play(seconds: float, clients: int, kill_s: float, cut_s: float) -> dic
                     await mortal.start()
                 told = await asyncio.wait_for(asyncio.gather(*following), 600)
                 of_all = await asyncio.wait_for(every, 600)
+                cutting.cancel()
         finally:
             mortal.kill()
     lengths = {task: len(seqs) for task, seqs in of_all.items()}
     bad = sum(seqs != list(range(1, len(seqs) + 1)) for seqs in [*told, *of_all.values()])
     bad += sum(len(seqs) != lengths[tasks[number % len(tasks)]] for number, seqs in enumerate(told))
     return {"clients": clients + 1, "kills": kills, "cuts": proxy.cuts, "events": sum(map(len, told)), "bad": bad}
+
+
+async def cut_every(seconds: float, proxy: Proxy) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        proxy.hang_up()
 
 
 async def one_task(url: str, token: str, task: str) -> list[int]:

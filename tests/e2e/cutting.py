@@ -26,11 +26,11 @@ def free_port() -> int:
 
 
 class Proxy:
-    """Passes bytes on to a port; every `every_s` it hangs up on everybody, in the middle of whatever they say."""
+    """Passes bytes on to a port; when told, it hangs up on everybody, in the middle of whatever they say."""
 
-    def __init__(self, target: int, every_s: float) -> None:
+    def __init__(self, target: int) -> None:
         self._target = target
-        self._every_s = every_s
+        self._heard = asyncio.Event()
         self._pairs: set[asyncio.StreamWriter] = set()
         self._visits: set[asyncio.Task[None]] = set()
         self.port = 0
@@ -42,23 +42,23 @@ class Proxy:
     async def standing(self) -> AsyncIterator["Proxy"]:
         server = await asyncio.start_server(self._welcome, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
-        cutting = asyncio.create_task(self._cut())
         try:
             yield self
         finally:
-            cutting.cancel()
             server.close()
-            self._hang_up()
+            self.hang_up()
             for visit in self._visits:
                 visit.cancel()
 
-    async def _cut(self) -> None:
-        while True:
-            await asyncio.sleep(self._every_s)
-            self.cuts += bool(self._pairs)
-            self._hang_up()
+    async def cut(self) -> None:
+        """As soon as the server has said something more."""
+        self._heard.clear()
+        await self._heard.wait()
+        self.hang_up()
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
+        """Now."""
+        self.cuts += bool(self._pairs)
         for writer in self._pairs:
             writer.transport.abort()
         self._pairs.clear()
@@ -85,15 +85,19 @@ class Proxy:
         self._pairs |= {writer, back}
         back.write(head)
         with suppress(OSError):
-            await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+            await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer, self._heard))
         self._pairs -= {writer, back}
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: asyncio.Event | None = None
+) -> None:
     with suppress(OSError):
         while data := await reader.read(65536):
             writer.write(data)
             await writer.drain()
+            if heard is not None:
+                heard.set()
     writer.transport.abort()
 
 
@@ -128,12 +132,20 @@ def naps(steps: int, seconds: float) -> dict[str, Any]:
     }
 
 
+def naps_until(event: str, steps: int, seconds: float) -> dict[str, Any]:
+    """The same, and then no end before it is told."""
+    plan = naps(steps, seconds)
+    plan["steps"].append({"id": "end", "tool": "wait", "with": {"event": event}})
+    return plan
+
+
 @dataclass
 class UnderFire:
     """A task on a server that is killed, behind a network that cuts."""
 
     mortal: Mortal
     proxy: Proxy
+    direct: Client
     task: str
 
     @property
@@ -141,30 +153,32 @@ class UnderFire:
         return f"http://127.0.0.1:{self.proxy.port}"
 
     async def endure(self, of_task: Seqs, of_all: Seqs) -> None:
-        """Both watchers get every event of the task once, in order, though the server is killed twice."""
+        """Both watchers get every event of the task once, in order, over cuts and two kills of the server."""
         one, every = asyncio.create_task(of_task), asyncio.create_task(of_all)
-        for _ in range(2):
-            await asyncio.sleep(1.5)
-            self.mortal.kill()
-            await self.mortal.start()
-        seqs = await asyncio.wait_for(one, 100)
-        assert seqs == list(range(1, len(seqs) + 1))
-        assert len(seqs) >= 82
-        assert await asyncio.wait_for(every, 100) == seqs
-        assert self.proxy.cuts >= 2
+        async with asyncio.timeout(100):
+            for _ in range(2):
+                await self.proxy.cut()
+                await self.proxy.cut()
+                self.mortal.kill()
+                await self.mortal.start()
+            await self.proxy.cut()
+            await self.direct.request("POST", "/v1/signals", {"event": "over"})
+            seqs = await one
+            assert seqs == list(range(1, len(seqs) + 1))
+            assert len(seqs) >= 84
+            assert await every == seqs
 
 
 @asynccontextmanager
-async def under_fire(every_s: float) -> AsyncIterator[UnderFire]:
-    """A task of forty naps that has just begun."""
+async def under_fire() -> AsyncIterator[UnderFire]:
+    """A task of forty naps that has just begun, and ends when the fire is over."""
     with TemporaryDirectory(prefix="es-") as folder:
         mortal = Mortal(Project(Path(folder)))
         await mortal.start()
         try:
-            proxy = Proxy(mortal.port, every_s=every_s)
-            async with proxy.standing():
-                async with Client(f"http://127.0.0.1:{mortal.port}", token=mortal.token) as direct:
-                    task = await direct.create(plan=naps(40, 0.08))
-                yield UnderFire(mortal, proxy, task["id"])
+            proxy = Proxy(mortal.port)
+            async with proxy.standing(), Client(f"http://127.0.0.1:{mortal.port}", token=mortal.token) as direct:
+                task = await direct.create(plan=naps_until("over", 40, 0.08))
+                yield UnderFire(mortal, proxy, direct, task["id"])
         finally:
             mortal.kill()

@@ -120,7 +120,7 @@ def test_the_same_without_await(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["websocket", "sse", "poll"])
 async def test_every_way_tells_the_same(server: Served, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     monkeypatch.setattr(rules, "FIRST_S", 0.01)
-    proxy = Proxy(int(server.url.rpartition(":")[2]), every_s=60)
+    proxy = Proxy(int(server.url.rpartition(":")[2]))
     proxy.refuses_upgrades = way != "websocket"
     proxy.refuses_streams = way == "poll"
     async with proxy.standing(), Client(f"http://127.0.0.1:{proxy.port}", token=server.token) as client:
@@ -142,7 +142,7 @@ async def test_cut_again_and_again_and_the_server_killed_it_gets_every_event_onc
 ) -> None:
     monkeypatch.setattr(rules, "FIRST_S", 0.05)
     monkeypatch.setattr(rules, "LONGEST_S", 0.5)
-    async with under_fire(every_s=0.8) as fire, Client(fire.url, token=fire.mortal.token) as client:
+    async with under_fire() as fire, Client(fire.url, token=fire.mortal.token) as client:
         await fire.endure(collected(client, fire.task), until_completed(client))
 
 

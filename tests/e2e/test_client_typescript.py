@@ -53,7 +53,7 @@ async def step() -> str:
 @pytest.mark.parametrize("way", ["websocket", "poll"])
 async def test_it_follows_a_task_to_its_end(tmp_path: Path, way: str) -> None:
     async with served(tmp_path, [step]) as server:
-        proxy = Proxy(int(server.url.rpartition(":")[2]), every_s=60)
+        proxy = Proxy(int(server.url.rpartition(":")[2]))
         proxy.refuses_upgrades = proxy.refuses_streams = way == "poll"
         async with proxy.standing():
             url = f"http://127.0.0.1:{proxy.port}"
@@ -66,6 +66,6 @@ async def test_it_follows_a_task_to_its_end(tmp_path: Path, way: str) -> None:
 
 @pytest.mark.req("3.6", "TI.3")
 async def test_cut_again_and_again_and_the_server_killed_it_gets_every_event_once() -> None:
-    async with under_fire(every_s=1.0) as fire:
+    async with under_fire() as fire:
         token = fire.mortal.token
         await fire.endure(Following(fire.url, token, fire.task).seqs(), Following(fire.url, token).seqs())
