@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from everstep.adapters.stores.sqlite.questions import _statement
+from everstep.adapters.stores.sql.questions import _statement
 from everstep.adapters.stores.sqlite.sql import sql
 from everstep.domain.ids import TaskId
 from everstep.domain.pauses import PauseType

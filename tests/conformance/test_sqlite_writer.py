@@ -9,10 +9,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from everstep.adapters.stores.sql.desk import Desk
 from everstep.adapters.stores.sqlite import ledger as ledgers
 from everstep.adapters.stores.sqlite import readers
 from everstep.adapters.stores.sqlite.connect import make_durable
-from everstep.adapters.stores.sqlite.desk import Desk
 from everstep.adapters.stores.sqlite.migrate import migrations
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Conflict, StoreError, StoreFull, StoreRefused, Unavailable

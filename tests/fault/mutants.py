@@ -87,7 +87,7 @@ MUTANTS = (
         "told before it is durable",
         (
             Edit(
-                "adapters/stores/sqlite/store.py",
+                "adapters/stores/sql/store.py",
                 "        answers = self._hold.writes.submit([unit_of(commit) for commit in commits])\n",
                 "        import asyncio\n"
                 "        units = [apply.StepUnit(commit) for commit in commits]\n"
@@ -120,7 +120,7 @@ MUTANTS = (
         "no epoch guard",
         (
             Edit(
-                "adapters/stores/sqlite/apply.py",
+                "adapters/stores/sql/apply.py",
                 "guard.last_seq == commit.last_seq and guard.epoch == lease.epoch and guard.worker == lease.worker",
                 "guard.last_seq == commit.last_seq and bool(lease)",
             ),
@@ -142,7 +142,7 @@ MUTANTS = (
         "the intent is lost",
         (
             Edit(
-                "adapters/stores/sqlite/desk.py",
+                "adapters/stores/sql/desk.py",
                 "            rows.append((num, event.seq,",
                 "            event.type == 'attempt.started' or rows.append((num, event.seq,",
             ),

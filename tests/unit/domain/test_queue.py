@@ -49,9 +49,9 @@ def test_a_task_of_low_priority_is_claimed_although_urgent_ones_never_stop_comin
 
 
 def test_the_index_of_the_store_ranks_alike() -> None:
-    folder = files("everstep.adapters.stores.sqlite")
-    for name in ("schema.sql", "queries.sql"):
-        weights = re.findall(r"created_at \+ (\d+) \* (?:\w+\.)?priority", (folder / name).read_text(encoding="utf-8"))
+    stores = files("everstep.adapters.stores")
+    for name in ("sqlite/schema.sql", "sqlite/queries.sql", "sql/queries.sql"):
+        weights = re.findall(r"created_at \+ (\d+) \* (?:\w+\.)?priority", (stores / name).read_text(encoding="utf-8"))
         assert set(weights) == {str(AGEING_MS)}
 
 

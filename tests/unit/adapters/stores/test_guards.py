@@ -1,7 +1,7 @@
 """The writer's memory: follows each unit, steps back with it, and is forgotten with a batch that failed."""
 
-from everstep.adapters.stores.sqlite.desk import Guards
-from everstep.adapters.stores.sqlite.rows import Guard
+from everstep.adapters.stores.sql.desk import Guards
+from everstep.adapters.stores.sql.rows import Guard
 from everstep.domain.ids import Epoch, Seq, TaskId, WorkerId
 from everstep.domain.states import TaskStatus
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from everstep.adapters.stores.sqlite import sql as statements_file
+from everstep.adapters.stores.sql import statements as statements_file
 from everstep.adapters.stores.sqlite.migrate import migrate, migrations
 from everstep.adapters.stores.sqlite.sql import sql, statements
 from everstep.domain.ids import Instant
 
-FOLDER = Path(statements_file.__file__).parent
+SHARED = Path(statements_file.__file__).parent
+SQLITE = SHARED.parent / "sqlite"
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +57,18 @@ def test_what_an_index_orders_is_not_sorted_again(connection: apsw.Connection, n
 
 
 def test_every_statement_is_used() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py"))
-    parts = set(re.findall(r"^-- with: (\w+)$", (FOLDER / "queries.sql").read_text(encoding="utf-8"), re.MULTILINE))
+    code = "\n".join(path.read_text(encoding="utf-8") for folder in (SHARED, SQLITE) for path in folder.glob("*.py"))
+    texts = "\n".join((folder / "queries.sql").read_text(encoding="utf-8") for folder in (SHARED, SQLITE))
+    parts = set(re.findall(r"^-- with: (\w+)$", texts, re.MULTILINE))
     said = set(re.findall(r'"(\w+)"', code)) | parts | {"sync_power", "sync_process"}
     assert sorted(set(statements()) - said) == []
 
 
 def test_each_has_its_own_name_and_a_comment() -> None:
-    text = (FOLDER / "queries.sql").read_text(encoding="utf-8")
-    blocks = text.split("\n-- name: ")[1:]
+    blocks = [
+        block
+        for folder in (SHARED, SQLITE)
+        for block in (folder / "queries.sql").read_text(encoding="utf-8").split("\n-- name: ")[1:]
+    ]
     assert len(blocks) == len(statements())
     assert [block.split("\n")[0] for block in blocks if not block.split("\n")[1].startswith("-- ")] == []

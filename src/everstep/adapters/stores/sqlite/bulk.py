@@ -6,9 +6,10 @@ guards in memory; if it does not, the batch is taken back and done again unit by
 
 from typing import Any, Final
 
-from everstep.adapters.stores.sqlite.apply import CreateUnit, StepUnit, Unit
-from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, last_link
-from everstep.adapters.stores.sqlite.rows import stale
+from everstep.adapters.stores.sql.apply import CreateUnit, StepUnit, Unit
+from everstep.adapters.stores.sql.desk import Mismatch, last_link
+from everstep.adapters.stores.sql.rows import stale
+from everstep.adapters.stores.sqlite.desk import SqliteDesk
 from everstep.domain.errors import EverstepError
 from everstep.ports.store import Commit, Creation
 
@@ -18,7 +19,7 @@ _ORDER: Final = ("insert_task", "insert_event", "touch_task", "update_task", "re
 class Bulk:
     """What one batch writes together."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SqliteDesk) -> None:
         self._desk = desk
         self._find, self._put = desk.guards.find, desk.guards.put
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _ORDER}
@@ -75,11 +76,8 @@ class Bulk:
 
     def write(self) -> None:
         """All of it. Raises Mismatch."""
-        connection, change_many = self._desk.connection, self._desk.change_many
-        before = connection.total_changes()
-        for name, rows in self._rows.items():
-            change_many(name, rows)
-        if connection.total_changes() - before != sum(map(len, self._rows.values())):
+        changed = sum(self._desk.change_many(name, rows) for name, rows in self._rows.items())
+        if changed != sum(map(len, self._rows.values())):
             raise Mismatch
         for num, unit in self._questions:
             self._desk.change_pauses(num, unit.task, unit.pauses)

@@ -5,15 +5,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from everstep.adapters.stores.groupcommit import GroupCommit
+from everstep.adapters.stores.sql.apply import StatementUnit, Unit
 from everstep.adapters.stores.sqlite import forks
-from everstep.adapters.stores.sqlite.apply import StatementUnit, Unit
 from everstep.adapters.stores.sqlite.artifacts import Artifacts
 from everstep.adapters.stores.sqlite.ledger import Ledger
 from everstep.adapters.stores.sqlite.lock import Lock
 from everstep.adapters.stores.sqlite.migrate import migrations
 from everstep.adapters.stores.sqlite.opening import Setup, alive_until, holder, prepare, take
 from everstep.adapters.stores.sqlite.readers import Readers
-from everstep.domain.errors import EngineClosed, StoreError
+from everstep.domain.errors import StoreError
 from everstep.ports.clock import Clock
 from everstep.ports.store import Worker
 
@@ -70,13 +70,6 @@ class Hold:
         self.artifacts.poison()
         self.ledger.poison()
         self.lock.release()
-
-
-def opened(hold: Hold | None) -> Hold:
-    """What is open; raises EngineClosed."""
-    if hold is None:
-        raise EngineClosed("the store is not open")
-    return hold
 
 
 async def open_store(setup: Setup, worker: Worker, clock: Clock) -> Hold:

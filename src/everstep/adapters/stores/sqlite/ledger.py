@@ -14,10 +14,11 @@ from typing import Final
 import apsw
 
 from everstep.adapters.stores.chain import Seal
-from everstep.adapters.stores.sqlite.apply import Unit
+from everstep.adapters.stores.sql.apply import Unit
+from everstep.adapters.stores.sql.desk import Guards, Mismatch
 from everstep.adapters.stores.sqlite.bulk import Bulk
 from everstep.adapters.stores.sqlite.connect import Durability, connect, make_durable, one, read, translate
-from everstep.adapters.stores.sqlite.desk import Desk, Guards, Mismatch
+from everstep.adapters.stores.sqlite.desk import SqliteDesk
 from everstep.adapters.stores.sqlite.forks import bury
 from everstep.domain.errors import EverstepError, StoreError, Unavailable, Validation
 from everstep.domain.ids import Seq, TaskId, WorkerId
@@ -64,7 +65,7 @@ class Ledger:
         self._halt_readers = halt_readers
         self._guards = Guards()
         self._floors: dict[TaskId, Seq] = {}
-        self._desk: Desk | None = None
+        self._desk: SqliteDesk | None = None
         self._next_try = 0.0
         self._backoff_s = BACKOFF_MIN_S
         self._since_look = 0
@@ -74,7 +75,7 @@ class Ledger:
 
     def open(self, connection: apsw.Connection) -> None:
         """Take over a connection that is set up."""
-        self._desk = Desk(connection, self._guards, self._me, self._seal)
+        self._desk = SqliteDesk(connection, self._guards, self._me, self._seal)
 
     # --- what group commit calls ---
 
@@ -123,7 +124,7 @@ class Ledger:
 
     # --- a batch ---
 
-    def _transact(self, desk: Desk, units: Sequence[Unit]) -> Sequence[object]:
+    def _transact(self, desk: SqliteDesk, units: Sequence[Unit]) -> Sequence[object]:
         _begin(desk)
         try:
             answers = self._in_bulk(desk, units)
@@ -137,7 +138,7 @@ class Ledger:
         self._strike(units, "after")
         return answers
 
-    def _in_bulk(self, desk: Desk, units: Sequence[Unit]) -> list[object]:
+    def _in_bulk(self, desk: SqliteDesk, units: Sequence[Unit]) -> list[object]:
         """Together what can be written together, then the rest in its order."""
         bulk = Bulk(desk)
         answers = [bulk.add(unit) if bulk.takes(unit) else _LATER for unit in units]
@@ -146,7 +147,7 @@ class Ledger:
             self._alone(desk, unit) if answer is _LATER else answer for unit, answer in zip(units, answers, strict=True)
         ]
 
-    def _alone(self, desk: Desk, unit: Unit) -> object:
+    def _alone(self, desk: SqliteDesk, unit: Unit) -> object:
         """One unit in a savepoint; what it raises stands for its answer."""
         mark = self._guards.mark
         desk.run("begin_unit")
@@ -162,7 +163,7 @@ class Ledger:
         desk.run("keep_unit")
         return answer
 
-    def _undo(self, desk: Desk) -> None:
+    def _undo(self, desk: SqliteDesk) -> None:
         """Back to before the batch; nothing is known of its tasks any more."""
         self._guards.forget()
         desk.look_again()
@@ -192,7 +193,7 @@ class Ledger:
         if self._lost or time.monotonic() < self._next_try:
             return
         try:
-            self._desk = Desk(self._reopen(), self._guards, self._me, self._seal)
+            self._desk = SqliteDesk(self._reopen(), self._guards, self._me, self._seal)
         except (apsw.Error, OSError) as error:
             self.trouble = translate(error)
         except StoreError as error:
@@ -250,7 +251,7 @@ class Ledger:
             self._fault("checkpoint.truncate.after")
 
 
-def _begin(desk: Desk) -> None:
+def _begin(desk: SqliteDesk) -> None:
     for _ in range(1, BUSY_TRIES):
         with suppress(apsw.BusyError):
             desk.run("begin")

@@ -1,6 +1,6 @@
-"""History on the file: gathered by statements over a range of the journal, kept in a transaction of its own.
+"""History in the database: gathered by statements over a range of the journal, kept in a transaction of its own.
 
-Counting happens inside SQLite, in a reader's thread: alike calls come out as one row.
+Counting happens in the database, in a reader's thread: alike calls come out as one row.
 """
 
 import json
@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from everstep.adapters.stores import gathering
 from everstep.adapters.stores.gathering import call_key, pause_key, plan_key, queued_key, retry_key
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
-from everstep.adapters.stores.sqlite.desk import Desk
-from everstep.adapters.stores.sqlite.hold import Hold
-from everstep.adapters.stores.sqlite.questions import meta
-from everstep.adapters.stores.sqlite.readers import Reader
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.adapters.stores.sql.hold import Hold, Reader
+from everstep.adapters.stores.sql.questions import meta
 from everstep.domain.history import HistoryKey, HistoryRow, Kind, merged
 from everstep.domain.record import record
 from everstep.domain.regression import Timed
@@ -36,6 +35,7 @@ class KeepUnit:
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> bool:
+        desk.in_turn("history", GATHERED)
         kept = next((int(value) for (value,) in desk.rows("get_meta", (GATHERED,))), 0)
         if kept != self.after:
             return False
@@ -65,8 +65,8 @@ def _columns(row: HistoryRow) -> tuple[str | int, ...]:
     return (row.bucket, key.owner, key.kind.value, key.name, key.outcome, key.size, key.plan, key.step)
 
 
-class SqliteHistory:
-    """The verbs of `History` on the file."""
+class SqlHistory:
+    """The verbs of `History` in the database."""
 
     def __init__(self, hold: Callable[[], Hold]) -> None:
         self._hold = hold

@@ -1,13 +1,13 @@
-"""Tasks that go and workers that came, in the file."""
+"""Tasks that go and workers that came, in the database."""
 
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
-from everstep.adapters.stores.sqlite.desk import Desk
-from everstep.adapters.stores.sqlite.handles import WithHandles
-from everstep.adapters.stores.sqlite.hold import Hold
-from everstep.adapters.stores.sqlite.keyring import SqliteKeyring
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.adapters.stores.sql.handles import WithHandles
+from everstep.adapters.stores.sql.hold import Hold
+from everstep.adapters.stores.sql.keyring import SqlKeyring
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.ports.housekeeping import KeptWorker
@@ -15,7 +15,7 @@ from everstep.ports.housekeeping import KeptWorker
 
 @record
 class DeleteUnit:
-    """A task and all that is known of it; the number of the newest line of all is never given twice."""
+    """A task and all that is known of it."""
 
     owner: str
     task: TaskId
@@ -26,8 +26,7 @@ class DeleteUnit:
     def apply(self, desk: Desk) -> bool:
         for (num,) in desk.rows("find_ended", (self.task, self.owner)):
             desk.change("delete_pauses", (num,))
-            desk.change("delete_events", {"task": num})
-            desk.change("keep_newest_number", {"task": num})
+            desk.forget_journal(num)
             for (key,) in desk.rows("delete_task", (num,)):
                 if key is not None:
                     desk.change("spend_key", (self.owner, key, self.key_until))
@@ -35,8 +34,8 @@ class DeleteUnit:
         return False
 
 
-class SqliteHousekeeping:
-    """The verbs of `Housekeeping` on the file."""
+class SqlHousekeeping:
+    """The verbs of `Housekeeping` in the database."""
 
     def __init__(self, hold: Callable[[], Hold]) -> None:
         self._hold = hold
@@ -67,11 +66,11 @@ class WithKeeping(WithHandles):
     """A store with credentials and housekeeping."""
 
     @property
-    def keyring(self) -> SqliteKeyring:
+    def keyring(self) -> SqlKeyring:
         """Tokens, and what is made with them."""
-        return SqliteKeyring(lambda: self._hold)
+        return SqlKeyring(lambda: self._hold)
 
     @property
-    def housekeeping(self) -> SqliteHousekeeping:
+    def housekeeping(self) -> SqlHousekeeping:
         """Tasks that go, workers that came."""
-        return SqliteHousekeeping(lambda: self._hold)
+        return SqlHousekeeping(lambda: self._hold)

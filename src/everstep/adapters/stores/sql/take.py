@@ -4,9 +4,10 @@ from dataclasses import replace
 from typing import Final
 
 from everstep.adapters.stores import journal
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES, Unit, lease_all
-from everstep.adapters.stores.sqlite.desk import Desk
-from everstep.adapters.stores.sqlite.rows import stale
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES, Unit
+from everstep.adapters.stores.sql.claim import lease_all
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.adapters.stores.sql.rows import stale
 from everstep.domain.ids import Seq
 from everstep.domain.task import StepCommit
 from everstep.ports.store import Commit, Committed

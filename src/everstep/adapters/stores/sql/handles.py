@@ -1,12 +1,11 @@
-"""Handles in the file."""
+"""Handles in the database."""
 
 import json
 from collections.abc import Callable
 
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
-from everstep.adapters.stores.sqlite.desk import Desk
-from everstep.adapters.stores.sqlite.hold import Hold, opened
-from everstep.adapters.stores.sqlite.readers import Reader
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.adapters.stores.sql.hold import Hold, Reader
 from everstep.domain.ids import Instant, Millis, TaskId
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
@@ -42,8 +41,8 @@ class NoteUnit:
         desk.change("note_handle", (json.dumps(self.notes), self.id))
 
 
-class SqliteHandles:
-    """The verbs of `Handles` on the file."""
+class SqlHandles:
+    """The verbs of `Handles` in the database."""
 
     def __init__(self, hold: Callable[[], Hold]) -> None:
         self._hold = hold
@@ -81,15 +80,14 @@ def _handle(*row: str | int) -> Handle:
 
 
 class WithHandles:
-    """A store on a file, once it is open; and what clients outside call its tasks."""
-
-    _held: Hold | None = None
+    """A store on a database, once it is open; and what clients outside call its tasks."""
 
     @property
     def _hold(self) -> Hold:
-        return opened(self._held)
+        """What is open; raises EngineClosed."""
+        raise NotImplementedError
 
     @property
-    def handles(self) -> SqliteHandles:
+    def handles(self) -> SqlHandles:
         """What clients outside call their tasks."""
-        return SqliteHandles(lambda: self._hold)
+        return SqlHandles(lambda: self._hold)

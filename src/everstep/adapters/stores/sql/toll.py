@@ -1,14 +1,13 @@
-"""Breakers in the file: commits that tell or ask them something, and what can be asked about troubles."""
+"""Breakers in the database: commits that tell or ask them something, and what can be asked about troubles."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from everstep.adapters.stores import permits
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES, StepUnit, Unit
-from everstep.adapters.stores.sqlite.desk import Desk
-from everstep.adapters.stores.sqlite.hold import Hold
-from everstep.adapters.stores.sqlite.readers import Reader
-from everstep.adapters.stores.sqlite.take import TakeUnit
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES, StepUnit, Unit
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.adapters.stores.sql.hold import Hold, Reader
+from everstep.adapters.stores.sql.take import TakeUnit
 from everstep.domain.breaker import Breaker, BreakerKey
 from everstep.domain.ids import Instant, WorkerId
 from everstep.domain.record import record
@@ -33,6 +32,7 @@ class TollUnit:
 
     def apply(self, desk: Desk) -> Commit:
         def find(key: BreakerKey) -> Breaker | None:
+            desk.in_turn("breaker", key.id)
             return next((decode_breaker(body) for (body,) in desk.rows("find_breaker", (key.id,))), None)
 
         def lives(worker: WorkerId) -> bool:
@@ -66,6 +66,7 @@ class ResetUnit:
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> tuple[Breaker, ...]:
+        desk.in_turn("breaker", self.id)
         found = tuple(decode_breaker(body) for (body,) in desk.rows("find_breaker", (self.id,)))
         mine = tuple(breaker for breaker in found if breaker.key.owner == self.owner)
         if mine:
@@ -73,8 +74,8 @@ class ResetUnit:
         return mine
 
 
-class SqliteTroubles:
-    """The verbs of `Troubles` on the file."""
+class SqlTroubles:
+    """The verbs of `Troubles` in the database."""
 
     def __init__(self, hold: Callable[[], Hold]) -> None:
         self._hold = hold

@@ -4,23 +4,21 @@ A unit never begins or ends a transaction, and never learns whether it has compa
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Final, Protocol
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import Stamp
-from everstep.adapters.stores.sqlite.desk import Desk, Mismatch, last_link
-from everstep.adapters.stores.sqlite.rows import Guard, figures, stale, steady
+from everstep.adapters.stores.sql.desk import Desk, Mismatch, last_link
+from everstep.adapters.stores.sql.rows import Guard, figures, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
 from everstep.domain.events import Draft, TaskCreated, TaskStarted
-from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
+from everstep.domain.ids import Epoch, Instant, Seq, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, NewTask, StepCommit, Sweep
 from everstep.domain.words import words_changed
-from everstep.ports.store import Claim, Claimed, Commit, Committed, Created, Creation, KeyTaken
+from everstep.ports.store import Commit, Committed, Created, Creation, KeyTaken
 from everstep.wire.event import long_plan
 
 COMMAND_BYTES: Final = 1024
@@ -97,7 +95,7 @@ class StepUnit:
         if guard is None or not self.stands(guard) or (self.commit.proposals and desk.halted):
             return stale(guard)
         rows = desk.linked(guard, self.commit.at, self.answer.events)
-        desk.change_many("insert_event", rows)
+        desk.insert_events(rows)
         if desk.change("release_task" if self.commit.release else "update_task", self.update(guard)) != 1:
             raise Mismatch(self.task)
         desk.change_pauses(guard.num, self.task, self.pauses)
@@ -224,62 +222,6 @@ class _Begun:
         if not unit.stands(claimed):
             raise Mismatch(unit.task)
         return unit.after(claimed, head)
-
-
-def lease_all(desk: Desk, at: Instant, started: Sequence[tuple[Guard, Claimed]]) -> None:
-    """Write claims down."""
-    rows = [row for guard, one in started for row in desk.linked(guard, at, one.events)]
-    desk.change_many("insert_event", rows)
-    for (guard, one), row in zip(started, rows, strict=True):
-        lease = one.lease
-        status = journal.status_once_claimed(guard.status)
-        values = (status, lease.worker, at, at, guard.num, guard.epoch, guard.last_seq)
-        if desk.change("claim_task", values) != 1:
-            raise Mismatch(lease.task)
-        after = Guard(guard.num, status, guard.generation, lease.epoch, lease.worker, one.last_seq, row[-1])
-        desk.guards.put(lease.task, after)
-
-
-@record
-class ClaimUnit:
-    """Leases for a worker."""
-
-    claim: Claim
-    areas: tuple[str, ...] = ("claim",)
-    size_bytes: int = COMMAND_BYTES
-
-    def apply(self, desk: Desk) -> list[Claimed]:
-        claim = self.claim
-        if desk.halted:
-            return []
-        started: list[tuple[Guard, Claimed]] = []
-        for num, task, status, generation, epoch, last_seq, head in self._candidates(desk):
-            guard = Guard(num, TaskStatus(status), generation, epoch, None, last_seq, head)
-            actor = journal.engine_actor(claim.worker)
-            stamp = Stamp(task=TaskId(task), last_seq=last_seq, generation=generation, at=claim.at, actor=actor)
-            started.append((guard, journal.start(claim, stamp, guard.status, guard.epoch)))
-        lease_all(desk, claim.at, started)
-        return [one for _, one in started]
-
-    def _candidates(self, desk: Desk) -> list[tuple[Any, ...]]:
-        claim = self.claim
-        if claim.only is None:
-            found = desk.rows("claim_candidates", {})
-        else:
-            found = desk.rows("claim_candidates_of", {"ids": json.dumps(sorted(claim.only))})
-        return list(islice(self._allowed(found), claim.limit))
-
-    def _allowed(self, found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """Not those to pass over, and of suspects only so many."""
-        suspects = self.claim.suspects
-        for *row, recoveries in found:
-            if row[1] in self.claim.passing_over:
-                continue
-            if recoveries >= self.claim.suspect_from:
-                if suspects == 0:
-                    continue
-                suspects -= 1
-            yield tuple(row)
 
 
 @record

@@ -1,15 +1,14 @@
-"""All journals as one line: rows append, and one writer commits them, so their keys are the order of the commits."""
+"""All journals as one line: the keys of its rows are the order of the commits."""
 
 from collections.abc import Callable, Sequence
 
-from everstep.adapters.stores.sqlite.hold import Hold
-from everstep.adapters.stores.sqlite.readers import Reader
+from everstep.adapters.stores.sql.hold import Hold, Reader
 from everstep.domain.ids import Seq, StepPath, TaskId
 from everstep.ports.store import Journaled, Placed
 
 
-class SqliteTail:
-    """The verbs of `Tail` on the file."""
+class SqlTail:
+    """The verbs of `Tail` in the database."""
 
     def __init__(self, hold: Callable[[], Hold]) -> None:
         self._hold = hold

@@ -1,12 +1,11 @@
-"""Credentials in the file: rows, and nothing that could be used if somebody read them."""
+"""Credentials in the database: rows, and nothing that could be used if somebody read them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
-from everstep.adapters.stores.sqlite.desk import Desk
-from everstep.adapters.stores.sqlite.hold import Hold
-from everstep.adapters.stores.sqlite.readers import Reader
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.adapters.stores.sql.hold import Hold, Reader
 from everstep.domain.access import Credential, CredentialKind
 from everstep.domain.actors import ActorKind
 from everstep.domain.ids import Instant
@@ -26,8 +25,8 @@ class KeyUnit:
         return tuple(desk.rows(self.name, self.values))
 
 
-class SqliteKeyring:
-    """The verbs of `Keyring` on the file."""
+class SqlKeyring:
+    """The verbs of `Keyring` in the database."""
 
     def __init__(self, hold: Callable[[], Hold]) -> None:
         self._hold = hold

@@ -1,10 +1,10 @@
-"""Signals on the same file and through the same writer."""
+"""Signals in the same database and through the same writer."""
 
 from typing import Any, cast
 
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
-from everstep.adapters.stores.sqlite.desk import Desk
-from everstep.adapters.stores.sqlite.hold import Hold
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.adapters.stores.sql.hold import Hold
 from everstep.domain.ids import Instant, StepPath, TaskId
 from everstep.domain.record import record
 from everstep.domain.signal import Listener, Signal
@@ -22,13 +22,13 @@ class KeepUnit:
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> Kept:
+        desk.in_turn("signals", self.signal.owner)
         desk.change("forget_signals", (self.since,))
         one = self.signal
         for (heard,) in desk.rows("find_signal", (one.owner, one.id)):
             return Kept(new=False, heard=heard)
         body = encode_signal(one).decode()
-        desk.change("insert_signal", (one.owner, one.id, one.event, one.key, one.at, body))
-        number = desk.connection.last_insert_rowid()
+        ((number,),) = desk.rows("insert_signal", (one.owner, one.id, one.event, one.key, one.at, body))
         meant = {"signal": number, "owner": one.owner, "event": one.event, "key": one.key}
         return Kept(new=True, listeners=[_listener(*row) for row in desk.rows("call_listeners", meant)])
 
@@ -44,6 +44,7 @@ class ListenUnit:
 
     def apply(self, desk: Desk) -> Signal | None:
         one = self.listener
+        desk.in_turn("signals", one.owner)
         desk.change("insert_listener", (*_row(one), one.owner, one.event, one.key, one.any_key))
         meant = {"task": one.task, "step": one.step, "attempt": one.attempt, "since": self.since}
         desk.change("give_signal", meant)
@@ -65,8 +66,8 @@ class LeaveUnit:
         desk.change("delete_listener", _row(self.listener))
 
 
-class SqliteSignals:
-    """The verbs of `Signals` on the file."""
+class SqlSignals:
+    """The verbs of `Signals` in the database."""
 
     def __init__(self, hold: Hold) -> None:
         self._hold = hold

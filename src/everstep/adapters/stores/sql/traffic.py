@@ -1,16 +1,16 @@
-"""What all tasks share, on the same file and through the same writer."""
+"""What all tasks share, in the same database and through the same writer."""
 
 import json
 from collections.abc import Sequence
 from typing import Final, cast
 
-from everstep.adapters.stores.sqlite import questions
-from everstep.adapters.stores.sqlite.apply import COMMAND_BYTES
-from everstep.adapters.stores.sqlite.desk import HALT, Desk
-from everstep.adapters.stores.sqlite.history import SqliteHistory
-from everstep.adapters.stores.sqlite.housekeeping import WithKeeping
-from everstep.adapters.stores.sqlite.signals import SqliteSignals
-from everstep.adapters.stores.sqlite.tail import SqliteTail
+from everstep.adapters.stores.sql import questions
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES
+from everstep.adapters.stores.sql.desk import HALT, Desk
+from everstep.adapters.stores.sql.history import SqlHistory
+from everstep.adapters.stores.sql.housekeeping import WithKeeping
+from everstep.adapters.stores.sql.signals import SqlSignals
+from everstep.adapters.stores.sql.tail import SqlTail
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.rate import MICROS, Spent, count, reserve
 from everstep.domain.record import record
@@ -30,6 +30,7 @@ class RateUnit:
 
 
 def _place(desk: Desk, wish: Reservation) -> Instant | None:
+    desk.in_turn("rate", wish.name)
     if wish.quota is not None:
         before = next((Spent(day=day, used=used) for day, used in desk.rows("find_quota", (wish.name,))), None)
         spent = count(wish.quota, before, wish.at)
@@ -73,21 +74,21 @@ class HaltUnit:
         desk.look_again()
 
 
-class SqliteTraffic(WithKeeping):
-    """Rates, signals, the halt, the queue, the history and the line of all events of a store on a file."""
+class SqlTraffic(WithKeeping):
+    """Rates, signals, the halt, the queue, the history and the line of all events of a store on a database."""
 
     def __init__(self) -> None:
-        self.history: Final = SqliteHistory(lambda: self._hold)
+        self.history: Final = SqlHistory(lambda: self._hold)
 
     @property
-    def tail(self) -> SqliteTail:
+    def tail(self) -> SqlTail:
         """What happened over all tasks."""
-        return SqliteTail(lambda: self._hold)
+        return SqlTail(lambda: self._hold)
 
     @property
-    def signals(self) -> SqliteSignals:
+    def signals(self) -> SqlSignals:
         """Who waits for what from outside, and what has come."""
-        return SqliteSignals(self._hold)
+        return SqlSignals(self._hold)
 
     async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken. One transaction for all of them."""

@@ -4,8 +4,8 @@ import json
 import zlib
 from collections.abc import Sequence
 
-from everstep.adapters.stores.sqlite import rows
-from everstep.adapters.stores.sqlite.readers import Reader
+from everstep.adapters.stores.sql import rows
+from everstep.adapters.stores.sql.hold import Reader
 from everstep.domain.errors import StoreRefused, Validation
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
@@ -131,11 +131,6 @@ def list_pauses(reader: Reader, which: PauseFilter) -> list[KeptPause]:
     else:
         found = reader.rows("list_pauses", {**values, "status": which.status, "limit": which.limit})
     return [rows.kept_pause(row) for row in found]
-
-
-def workers_silent(reader: Reader, me: WorkerId, before: Instant) -> bool:
-    """Whether somebody has to be fenced."""
-    return bool(reader.rows("are_workers_silent", {"me": me, "before": before}))
 
 
 def find_dead(reader: Reader, me: WorkerId, limit: int) -> list[Dead]:
