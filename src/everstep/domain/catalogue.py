@@ -124,6 +124,30 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "search_not_json": _row(
         Category.CONFIGURATION, _NONE, "the search engine does not answer in JSON", "allow `json` in its search.formats"
     ),
+    "mcp_broken": _row(
+        Category.TRANSIENT, _UNKNOWN, "the MCP server went away during the call", "look whether it happened, then retry"
+    ),
+    "mcp_frame": _row(Category.TRANSIENT, _UNKNOWN, "the MCP server sent more than one message may hold"),
+    "mcp_down": _row(Category.TRANSIENT, _NONE, "the MCP server ended, and is started again soon"),
+    "mcp_timeout": _row(Category.TRANSIENT, _UNKNOWN, "the MCP server did not answer in time"),
+    "mcp_arguments": _row(
+        Category.CONFIGURATION, _NONE, "the MCP server knows no such request, or not these arguments", "correct them"
+    ),
+    "mcp_error": _row(Category.LOGIC, _UNKNOWN, "the MCP server answered with an error", "look at what it says"),
+    "mcp_no_tool": _row(
+        Category.CONFIGURATION,
+        _NONE,
+        "the MCP server has no such tool",
+        "correct `mcp.servers`, or use another version",
+    ),
+    "mcp_tool_error": _row(Category.LOGIC, _MADE, "the tool of the MCP server failed", "look at what it says"),
+    "mcp_too_large": _row(Category.RESOURCE, _MADE, "the tool of the MCP server said too much", "ask for less"),
+    "tool_changed": _row(
+        Category.PERMISSION, _NONE, "the tool is not what was agreed to", "look at it: everstep mcp accept NAME"
+    ),
+    "mcp_version": _row(
+        Category.CONFIGURATION, _NONE, "the MCP server speaks a revision that we do not", "use another version of it"
+    ),
     "shell_exit": _row(
         Category.LOGIC, _MADE, "the program ended with another exit code", "look at what it said; then decide"
     ),

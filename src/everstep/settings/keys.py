@@ -215,11 +215,13 @@ def declares(name: str) -> bool:
 
 
 def _belongs(name: str, family: str) -> bool:
-    """`rates` takes any name below it; `http.targets.*.url` one word in the place of the star."""
+    """`rates` takes any name below it; `http.targets.*.url` one word in the place of each star."""
     if "*" not in family:
         return name.startswith(f"{family}.") and name != f"{family}."
-    before, after = family.split("*")
-    return name.startswith(before) and name.endswith(after) and "." not in name[len(before) : len(name) - len(after)]
+    words, pattern = name.split("."), family.split(".")
+    return len(words) == len(pattern) and all(
+        word == wanted or (wanted == "*" and word) for word, wanted in zip(words, pattern, strict=True)
+    )
 
 
 def checked(key: Key, value: JsonValue, place: str) -> Value:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from everstep.settings.kinds import COUNT, DURATION, EMPTY, SIZE, WORDS, Key, flag_key, one_of
+from everstep.settings.kinds import COUNT, DURATION, EMPTY, SIZE, TEXT, WORDS, Key, flag_key, one_of
 from everstep.settings.kinds import key_of as _key
 
 _HOUR: Final = 3_600_000
@@ -40,6 +40,7 @@ MCP_KEYS: Final = (
         "over which connections an answer in a client's form is a person's",
     ),
 )
+_SERVER: Final = "mcp.servers.NAME"
 _PUBLISHED: Final = "mcp.workflows.NAME"
 MCP_FAMILIES: Final[dict[str, Key]] = {
     "mcp.workflows.*": _key(_PUBLISHED, EMPTY, None, "publish a plan as a workflow prompt"),
@@ -50,5 +51,22 @@ MCP_FAMILIES: Final[dict[str, Key]] = {
         f"{_PUBLISHED}.continue_by", one_of("client", "server"), "client", "who goes on after a call of the client's"
     ),
     "mcp.workflows.*.tool": flag_key(f"{_PUBLISHED}.tool", "the plan is a tool too", default=False),
+    "mcp.servers.*.command": _key(
+        f"{_SERVER}.command", WORDS, [], "the program that is an MCP server, and its arguments"
+    ),
+    "mcp.servers.*.url": _key(f"{_SERVER}.url", TEXT, "", "or where an MCP server is"),
+    "mcp.servers.*.auth": _key(f"{_SERVER}.auth", TEXT, "", "the token that `url` wants: `secret:NAME`"),
+    "mcp.servers.*.env.*": _key(f"{_SERVER}.env.VARIABLE", TEXT, None, "a variable of it; `secret:NAME` for a secret"),
+    "mcp.servers.*.network": flag_key(f"{_SERVER}.network", "whether its program may use the network", default=True),
+    "mcp.servers.*.tools": _key(f"{_SERVER}.tools", WORDS, [], "its tools that may be called, as `mcp.NAME.TOOL`"),
+    "mcp.servers.*.effects.*": _key(
+        f"{_SERVER}.effects.TOOL",
+        one_of("pure", "idempotent", "once"),
+        None,
+        "what a repeated call may do; unset: once, and every call is asked about",
+    ),
+    "mcp.servers.*.trust_hints": flag_key(
+        f"{_SERVER}.trust_hints", "whether the server's own word on effects counts", default=False
+    ),
 }
-"""A plan that is published as a workflow prompt; the star stands for its name."""
+"""Plans that are published as workflow prompts, and servers of others; a star stands for a name."""

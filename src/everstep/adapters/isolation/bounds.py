@@ -8,6 +8,7 @@ from everstep.domain.record import record
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject
 from everstep.ports.tool import Ctx, Denied, ToolError
+from everstep.settings import Settings
 
 
 @record
@@ -20,6 +21,14 @@ class Walls:
     def needed(self, tool: str, *, trusted: bool) -> str:
         """`restricted`, or as strong as the platform offers."""
         return self.require.get(tool, "" if trusted else "restricted")
+
+
+def walls_of(settings: Settings) -> Walls:
+    """What stands around programs."""
+    uid = settings.said["containment.uid_base"].value
+    wanted = settings.tables("containment.require")
+    require = {f"{family}.{name}": str(level) for family, levels in wanted.items() for name, level in levels.items()}
+    return Walls(uid=uid if isinstance(uid, int) and uid else None, require=require)
 
 
 def bounds_of(ctx: Ctx) -> Bounds:

@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, TypeAlias
 
 import psutil
 
 from everstep.adapters.isolation import launcher
+from everstep.adapters.isolation.tree import lives, most, pss, tree
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 
@@ -30,6 +30,7 @@ CONFIRM_S: Final = 2.0
 DRAIN_S: Final = 0.5
 LOOK_S: Final = (0.05, 0.5)
 """How often a child is looked at: at first, and after ten seconds."""
+Heard: TypeAlias = Callable[[bytes], None]
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -43,6 +44,8 @@ class Bounds:
     processes: int = 64
     file_bytes: int = 1 << 30
     output_bytes: int = OUTPUT_BYTES
+    address_space: bool = True
+    """Whether reserved addresses count; some interpreters reserve far more than they use."""
 
 
 @record
@@ -81,6 +84,18 @@ class Stream:
         self.data += piece[: max(0, self.most - len(self.data))]
 
 
+@dataclass
+class Spoken(Stream):
+    """Output that somebody listens to; nothing of it is kept."""
+
+    told: Heard = lambda _: None
+
+    def feed(self, piece: bytes) -> None:
+        """Some more."""
+        self.size_bytes += len(piece)
+        self.told(piece)
+
+
 @record
 class Ended:
     """How it ended, what it said, what it used, and what held it."""
@@ -105,10 +120,14 @@ class Ended:
 class Child:
     """One program, from start to end."""
 
-    def __init__(self, program: Program, *, answers: bool = False) -> None:
+    def __init__(self, program: Program, *, answers: bool = False, heard: Heard | None = None) -> None:
+        """With `heard`, it is one that stays and talks: what it prints goes there, `say` is what it reads."""
         self._program = program
         self._answers = answers
-        self._out = Stream(program.bounds.output_bytes)
+        self._talks = heard is not None
+        self._stdin: IO[bytes] | None = None
+        self._unsent = bytearray(program.stdin)
+        self._out = Stream(program.bounds.output_bytes) if heard is None else Spoken(0, told=heard)
         self._err = Stream(program.bounds.output_bytes)
         self._said = Stream(program.bounds.output_bytes * 16)
         self._report = Stream(4_096)
@@ -124,7 +143,7 @@ class Child:
         handed = [pipes[0][0], *(pipe[1] for pipe in pipes[1:])]
         process = subprocess.Popen(  # noqa: ASYNC220, S603 -- a start takes a millisecond; a thread would cost more
             [sys.executable, "-I", "-S", LAUNCHER, *map(str, handed)],
-            stdin=subprocess.PIPE if self._program.stdin else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if self._program.stdin or self._talks else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=handed,
@@ -159,9 +178,7 @@ class Child:
                 assert pipe is not None
                 loop.remove_reader(pipe.fileno())
                 pipe.close()
-            if process.stdin is not None:
-                with contextlib.suppress(OSError):
-                    process.stdin.close()
+            self._close_stdin()
         return self._ended(process, began, gone=gone)
 
     def _order(self, pipe: int, process: "subprocess.Popen[bytes]", kept: list[int]) -> None:
@@ -186,7 +203,11 @@ class Child:
             "require": program.require,
             "nice": 5,
             "rlimits": {
-                "AS": max(4 * bounds.memory_bytes, bounds.memory_bytes + (1 << 30)),
+                **(
+                    {"AS": max(4 * bounds.memory_bytes, bounds.memory_bytes + (1 << 30))}
+                    if bounds.address_space
+                    else {}
+                ),
                 "CPU": int(bounds.cpu_s) + 2,
                 "FSIZE": bounds.file_bytes,
                 "NOFILE": bounds.files,
@@ -196,26 +217,38 @@ class Child:
         with os.fdopen(pipe, "wb") as file:
             file.write(json.dumps(order).encode())
         if process.stdin is not None:
+            self._stdin = process.stdin
             os.set_blocking(process.stdin.fileno(), False)
-            self._feed(process.stdin, memoryview(self._program.stdin))
+            self._send()
 
-    def _feed(self, pipe: Any, left: memoryview) -> None:
+    def say(self, words: bytes) -> None:
+        """Something for it to read; lost if it has ended."""
+        self._unsent += words
+        if self._stdin is not None:
+            self._send()
+
+    def _send(self) -> None:
+        """As much as the pipe takes; the rest when there is room again."""
+        assert self._stdin is not None
         loop = asyncio.get_running_loop()
+        try:
+            while self._unsent:
+                del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:65_536])]
+        except BlockingIOError:
+            loop.add_writer(self._stdin.fileno(), self._send)
+            return
+        except OSError:
+            self._unsent.clear()
+        loop.remove_writer(self._stdin.fileno())
+        if not self._talks:
+            self._close_stdin()
 
-        def write() -> None:
-            nonlocal left
-            try:
-                left = left[os.write(pipe.fileno(), left[:65_536]) :]
-            except BlockingIOError:
-                return
-            except OSError:
-                left = left[len(left) :]
-            if not left:
-                loop.remove_writer(pipe.fileno())
-                with contextlib.suppress(OSError):
-                    pipe.close()
-
-        loop.add_writer(pipe.fileno(), write)
+    def _close_stdin(self) -> None:
+        if self._stdin is not None:
+            asyncio.get_running_loop().remove_writer(self._stdin.fileno())
+            with contextlib.suppress(OSError):
+                self._stdin.close()
+            self._stdin = None
 
     def _read(self, descriptor: int, stream: Stream) -> None:
         try:
@@ -241,25 +274,25 @@ class Child:
 
     def _look(self, pid: int) -> None:
         """Memory as it is shared out, CPU time and number of the whole tree."""
-        tree = _tree(pid)
-        self._seen.update({one.pid: one for one in tree})
+        family = tree(pid)
+        self._seen.update({one.pid: one for one in family})
         memory, cpu = 0, 0.0
-        for one in tree:
+        for one in family:
             with contextlib.suppress(psutil.Error, OSError):
                 times = one.cpu_times()
                 cpu += times.user + times.system
                 if LAUNCHER not in one.cmdline():  # the walls themselves do not count
-                    memory += _pss(one.pid)
-                    self._peak = max(self._peak, _most(one.pid))
+                    memory += pss(one.pid)
+                    self._peak = max(self._peak, most(one.pid))
         self._peak, self._cpu_s = max(self._peak, memory), max(self._cpu_s, cpu)
         bounds = self._program.bounds
-        for name, used, most in (
+        for name, used, limit in (
             ("memory", memory, bounds.memory_bytes),
             ("cpu_time", cpu, bounds.cpu_s),
-            ("processes", len(tree), bounds.processes),
+            ("processes", len(family), bounds.processes),
         ):
-            if used > most:
-                self._over = (name, used, most)
+            if used > limit:
+                self._over = (name, used, limit)
                 return
 
     async def _end(self, process: "subprocess.Popen[bytes]", ended: asyncio.Event) -> bool:
@@ -277,9 +310,9 @@ class Child:
 
     def _kill(self, pid: int) -> bool:
         """The tree, the inner ones first: the outermost ends by itself, and then says what all of them used."""
-        tree = _tree(pid)
-        self._seen.update({one.pid: one for one in tree})
-        alive = [one for one in self._seen.values() if _lives(one)]
+        family = tree(pid)
+        self._seen.update({one.pid: one for one in family})
+        alive = [one for one in self._seen.values() if lives(one)]
         for one in alive:
             if one.pid != pid or len(alive) == 1:
                 with contextlib.suppress(psutil.Error, OSError):
@@ -309,7 +342,7 @@ class Child:
     def _ended(self, process: "subprocess.Popen[bytes]", began: float, *, gone: bool) -> Ended:
         code = process.returncode
         number = code - 128 if code is not None and 128 < code <= 192 else None
-        held = self._held()
+        held = self.held()
         lacking = held["missing"] if held else None
         refused = (
             tuple(map(str, lacking)) if self._program.require == "restricted" and isinstance(lacking, list) else ()
@@ -329,39 +362,11 @@ class Child:
             answer=bytes(self._said.data),
         )
 
-    def _held(self) -> JsonObject | None:
+    def held(self) -> JsonObject | None:
+        """What really stands around it; None until it has begun."""
         try:
             made = json.loads(bytes(self._report.data))
         except ValueError:
             return None
         level = "limited" if made["missing"] else "restricted"
         return {"level": level, "cgroup": "none", "browser_sandbox": None, **made}
-
-
-def _tree(pid: int) -> list[psutil.Process]:
-    with contextlib.suppress(psutil.Error):
-        outer = psutil.Process(pid)
-        return [outer, *outer.children(recursive=True)]
-    return []
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _pss(pid: int) -> int:
-    """Its part of what it shares, and all it has alone."""
-    return _field(f"/proc/{pid}/smaps_rollup", "Pss:")
-
-
-def _most(pid: int) -> int:
-    """The most memory it ever had at once, between two looks too."""
-    return _field(f"/proc/{pid}/status", "VmHWM:")
-
-
-def _field(path: str, name: str) -> int:
-    with Path(path).open(encoding="utf-8", errors="replace") as file:
-        return next((int(line.split()[1]) * 1024 for line in file if line.startswith(name)), 0)

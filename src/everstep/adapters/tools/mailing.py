@@ -1,4 +1,4 @@
-"""What goes out of this machine, made as the settings say: mail, and all that speaks HTTP."""
+"""What goes out of this machine, made as the settings say: mail, all that speaks HTTP, and servers of others."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.mail import MailSettings, MailTools, server_of
+from everstep.adapters.tools.mcp_servers import mcp_tools
 from everstep.adapters.tools.reaching import reaching
 from everstep.domain.errors import SettingsError
 from everstep.ports.adapter import ToolAdapter
@@ -17,6 +18,7 @@ def outward(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Iter
     """All of it."""
     yield mail_of(settings, threads, secrets)
     yield from reaching(settings, threads, secrets)
+    yield from mcp_tools(settings, secrets)
 
 
 def mail_of(settings: Settings, threads: Threads, secrets: KnownSecrets) -> MailTools:

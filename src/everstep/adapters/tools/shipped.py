@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from everstep.adapters.isolation.bounds import Walls
+from everstep.adapters.isolation.bounds import Walls, walls_of
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
@@ -16,14 +16,6 @@ from everstep.settings import Settings
 from everstep.wire.values import Codec
 
 __all__ = ["Walls", "shipped", "walls_of"]
-
-
-def walls_of(settings: Settings) -> Walls:
-    """What stands around programs."""
-    uid = settings.said["containment.uid_base"].value
-    wanted = settings.tables("containment.require")
-    require = {f"{family}.{name}": str(level) for family, levels in wanted.items() for name, level in levels.items()}
-    return Walls(uid=uid if isinstance(uid, int) and uid else None, require=require)
 
 
 def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSecrets) -> Iterator[ToolAdapter]:

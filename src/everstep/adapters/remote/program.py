@@ -1,0 +1,76 @@
+"""A server that the operator names by its command: where it runs, and what it may read and write."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from everstep.adapters.isolation.bounds import Walls
+from everstep.adapters.isolation.child import Bounds, Program
+from everstep.domain.record import record
+from everstep.ports.tool import Misconfigured
+
+BOUNDS: Final = Bounds(cpu_s=10**8, address_space=False)
+"""A server lives as long as the engine, and its interpreter may reserve what it likes."""
+OUTSIDE: Final = frozenset({".everstep"})
+"""Of the project, what no server may read."""
+
+
+@record
+class Command:
+    """How to start it."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    network: bool
+    project: Path
+    home: Path
+    """A folder that stays, so that what it has fetched is there the next time."""
+
+
+def program_of(command: Command, walls: Walls) -> Program:
+    """What to run; raises Misconfigured."""
+    found = shutil.which(command.argv[0])
+    if found is None:
+        raise Misconfigured(f"there is no program '{command.argv[0]}' for '{command.name}'", code="shell_missing")
+    base, home = command.project.resolve(), _home(command.home, walls)
+    project = (str(entry) for entry in base.iterdir() if entry.name not in OUTSIDE)
+    reads = {*project, *_around(Path(found)), *_around(Path(found).resolve())}
+    return Program(
+        argv=(found, *(_spelled(word, base) for word in command.argv[1:])),
+        cwd=str(home),
+        env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **command.env},
+        bounds=BOUNDS,
+        network=command.network,
+        uid=walls.uid,
+        reads=tuple(sorted(reads)),
+        writes=(str(home),),
+        require=walls.require.get(command.name, ""),
+    )
+
+
+def _spelled(word: str, base: Path) -> str:
+    """A file of the project is named as a whole: the server runs in a folder of its own."""
+    return str(base / word) if not word.startswith(("-", "/")) and (base / word).is_file() else word
+
+
+def _around(program: Path) -> tuple[str, ...]:
+    """What a program outside the system's folders brings along: the tree that its `bin` is part of."""
+    tree = program.parent.parent
+    return (str(tree),) if len(tree.parts) > 2 else ()
+
+
+def _home(home: Path, walls: Walls) -> Path:
+    other = walls.uid if os.getuid() == 0 else None
+    if other:  # another user, who does not come through our folders
+        home = Path(tempfile.gettempdir()) / f"everstep-mcp-{sha256(os.fsencode(home)).hexdigest()[:16]}"
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if home.is_symlink() or home.stat().st_uid not in {os.getuid(), other}:
+        raise Misconfigured(f"{home} belongs to somebody else", code="os_denied")
+    if other:
+        os.chown(home, other, other)
+    return home
