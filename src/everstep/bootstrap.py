@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
@@ -224,6 +225,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
         limits=limits_of(settings),
         breakers=Breakers(settings.breaker),
+        home=str(_home(settings)),
     )
     now = outside.clock.now()
     worker = Worker(
@@ -237,7 +239,18 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
     )
     only = () if carries == "own" else None
     runtime = Runtime(kit, worker, carries=carries != "none", only=only, gauge=outside.gauge)
-    return Parts(runtime=runtime, workspace=str(settings.workspace), sink=sink)
+    return Parts(runtime=runtime, workspace=_workspace(settings), sink=sink)
+
+
+def _home(settings: Settings) -> Path:
+    """The folder of the store."""
+    return settings.base if settings.store_path is None else settings.store_path.parent
+
+
+def _workspace(settings: Settings) -> str:
+    """What tasks record: seen from the store, where both lie in the project folder, so that it can be moved."""
+    within = _home(settings).is_relative_to(settings.base) and settings.workspace.is_relative_to(settings.base)
+    return os.path.relpath(settings.workspace, _home(settings)) if within else str(settings.workspace)
 
 
 def _catalog(adapters: Iterable[ToolAdapter], outside: Outside, consent: Consent) -> Catalog:

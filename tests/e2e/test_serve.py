@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -89,6 +90,43 @@ def test_ready_asked_and_stopped_in_order(server: Server) -> None:
     again = server.project.run("show", task["id"], "--json").json
     assert (again["status"], again["worker"]) in {("stalled", None), ("queued", None)}
     assert again["recoveries"] == 0
+
+
+STUBBORN = """
+import asyncio
+import pathlib
+from everstep import tool
+
+print("loaded")
+
+
+@tool("my.stubborn")
+async def stubborn() -> None:
+    'Hears nothing.'
+    print("called")
+    pathlib.Path("begun").touch()
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+"""
+
+
+@pytest.mark.req("Dep.4")
+def test_a_call_that_does_not_end_does_not_keep_it_from_stopping(project: Project) -> None:
+    """Ten seconds is what a stop may take in all; one is enough here. What tools print is not among what it says."""
+    project.write("stubborn.py", STUBBORN)
+    project.write("plans/stubborn.plan.yaml", "name: stubborn\nsteps: [{id: a, tool: my.stubborn}]\n")
+    project.write("everstep.toml", 'tools = ["stubborn"]\n[engine]\nshutdown_grace = "1s"\n')
+    server = Server(project)
+    task = server.ask("POST", "/v1/tasks", {"plan_name": "stubborn"})[1]["id"]
+    while not (project.path / "begun").exists():
+        time.sleep(0.01)
+    code, out = server.stop()
+    assert (code, [json.loads(line)["type"] for line in out.splitlines()]) == (0, ["result"])
+    seen = project.run("show", task, "--json").json
+    assert (seen["status"], seen["worker"], seen["recoveries"]) == ("stalled", None, 0)
 
 
 def test_tokens_are_made_and_revoked_at_the_command_line(server: Server) -> None:

@@ -11,6 +11,7 @@ from everstep import Engine, Impossible, Misconfigured, Plan, Task, tool
 from everstep.domain.ids import StepPath
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.errors import Conflict
+from everstep.settings import load_settings
 from tests.e2e.processes import World, kill, until
 from tests.e2e.test_durability import query
 
@@ -231,3 +232,43 @@ def status_by_plan(world: World) -> list[tuple[str, str]]:
     return [
         (str(plan), str(status)) for plan, status in query(world, "SELECT plan_name, status FROM tasks ORDER BY num")
     ]
+
+
+MOVED = Plan.from_dict(
+    {
+        "name": "moved",
+        "steps": [
+            {"id": "made", "tool": "file.write", "with": {"path": "a/b.txt", "text": "Hello"}},
+            {"id": "sure", "tool": "ask", "with": {"question": "Sure?"}},
+            {"id": "again", "tool": "file.read", "with": {"path": "a/b.txt"}},
+            {"id": "more", "tool": "file.write", "with": {"path": "c.txt", "text": "${again.text}!"}},
+        ],
+        "outputs": {"text": "${again.text}", "written": "${more}"},
+    }
+)
+
+
+@pytest.mark.req("4.2")
+async def test_store_and_workspace_are_all_there_is_of_a_task(tmp_path: Path) -> None:
+    """Paused, moved to another folder, gone on with there: what comes out is what an uninterrupted task gives."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    async with Engine(config=load_settings({}, cwd=first, env={})) as engine:
+        task = await engine.start(MOVED)
+        await task.result(on_pause="return")
+    first.rename(second)
+    async with Engine(config=load_settings({}, cwd=second, env={})) as engine:
+        digests = []
+        for begun in (engine.get(task.id), engine.start(MOVED)):
+            one = await begun
+            await one.result(on_pause="return")
+            (pause,) = await engine.inbox(one.id)
+            await pause.answer("yes")
+            await one.result()
+            await one.refresh()
+            assert (second / "c.txt").read_text() == "Hello!"
+            digests.append([step.output and step.output.digest for step in one.steps.values()])
+            (second / "c.txt").unlink()
+            (second / "a/b.txt").unlink()
+    assert digests[0] == digests[1]
+    assert not first.exists()

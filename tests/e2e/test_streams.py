@@ -233,6 +233,19 @@ async def test_streams_of_one_token_are_counted(server: Served, hold: Hold) -> N
         await one.close()
 
 
+async def test_whoever_watches_a_task_that_is_deleted_is_told_so(server: Served, hold: Hold) -> None:
+    hold.release.set()
+    task = await held(server, hold)
+    async with server.socket(f"/v1/tasks/{task}/events?until=end&after=0") as socket:
+        assert await close_of(socket) == (1000, "until=end")
+    async with server.socket(f"/v1/tasks/{task}/events?ticks=0") as socket:
+        await until(socket, "live")
+        await server.good("DELETE", f"/v1/tasks/{task}")
+        assert (await frame(socket))["type"] == "bye"
+        assert await close_of(socket) == (4404, "task_deleted")
+    assert await refused(server, f"/v1/tasks/{task}/events") == (404, "not_found")
+
+
 async def test_who_leaves_without_a_word_is_no_trouble(
     server: Served, hold: Hold, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+LEFT_S = 0.5
+"""So long a call that was cancelled may take to end."""
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -28,5 +30,21 @@ def run_process(main: Coroutine[Any, Any, T]) -> T:
     """
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
-    with asyncio.Runner(loop_factory=new_loop) as runner:
+    runner = asyncio.Runner(loop_factory=new_loop)
+    try:
         return runner.run(main)
+    finally:
+        if runner.run(_others_end()):
+            runner.close()
+
+
+async def _others_end() -> bool:
+    """End what still runs; False if something does not end, and then nobody waits for it: the process goes anyway."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for other in others:
+        other.cancel()
+    if not others:
+        return True
+    _, left = await asyncio.wait(others, timeout=LEFT_S)
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, _said: None)
+    return not left

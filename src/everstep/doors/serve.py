@@ -99,10 +99,10 @@ class NetworkDoor:
         """Say good-bye, then hang up."""
         if self._api is not None:
             self._api.close()
-        if self._leave_mcp is not None:
-            await self._leave_mcp()
+        leaving = [] if self._leave_mcp is None else [self._leave_mcp()]
         if self._gate is not None:
-            await self._gate.empty(LEAVE_S)
+            leaving.append(self._gate.empty(LEAVE_S))
+        await asyncio.gather(*leaving)
         if self._watch is not None:
             self._watch.cancel()
         await self._listener.close()

@@ -1,6 +1,7 @@
 """What a running call may know and say: its `ctx`."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +52,6 @@ class CallContext:
         "limits",
         "owner",
         "timeout_ms",
-        "workspace",
     )
 
     def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
@@ -68,7 +68,6 @@ class CallContext:
         self.timeout_ms = said or kit.limits.step_timeout_ms
         self.limits = attempt_limits(state.plan, spec)
         self.owner = state.owner
-        self.workspace = state.workspace
         self.answer = step.answer
 
     @property
@@ -85,7 +84,7 @@ class CallContext:
 
     @property
     def workdir(self) -> Path:
-        return Path(self.workspace)
+        return Path(os.path.normpath(Path(self._kit.home) / self._state.workspace))
 
     @property
     def idempotency_key(self) -> str:

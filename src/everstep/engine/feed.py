@@ -117,6 +117,11 @@ class Feed:
         if mine is not events:
             self.publish(events[len(mine) :])
 
+    def gone(self, task: TaskId) -> None:
+        """A task was deleted: there will never be more of it."""
+        for subscription in list(self._by_task.get(task, ())):
+            subscription.close()
+
     def notice(self, notice: Notice) -> None:
         """Tell those who want to hear of such things."""
         for hear in self._hearing:

@@ -45,6 +45,8 @@ class Kit:
     actor: Actor
     limits: Limits
     breakers: Breakers
+    home: str = ""
+    """The folder of the store: what a task says of its workspace counts from here, so both can be moved together."""
     figures: Figures = field(default_factory=Figures)
     loop: asyncio.AbstractEventLoop = field(init=False)
     """Where it lives, known once it is open. Asking Python for it costs a system call each time."""

@@ -40,6 +40,7 @@ class Keeping(Rework):
                 raise Conflict(
                     "only a task that has ended can be deleted", what_to_do=f"end it first: everstep cancel {task}"
                 )
+            self._kit.feed.gone(task)
 
     async def workers(self) -> Sequence[KeptWorker]:
         """Who carries tasks of this store, or did."""

@@ -103,7 +103,13 @@ KEYS: Final = (
         "recoveries of a task without a recorded outcome, before it fails",
         within=(0, 10_000),
     ),
-    _key("engine.shutdown_grace", DURATION, "10s", "how long calls may go on when the engine stops", within=(1, HOUR)),
+    _key(
+        "engine.shutdown_grace",
+        DURATION,
+        "10s",
+        "how long the engine may take to stop; calls may go on for seven tenths of it",
+        within=(1, HOUR),
+    ),
     _key(
         "engine.step_timeout",
         DURATION,

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from everstep.domain.errors import EngineClosed, EverstepError
+from everstep.domain.errors import EngineClosed, EverstepError, NotFound
 from everstep.domain.events import Who
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, Seq, StepPath, TaskId
@@ -22,7 +22,7 @@ from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.doors.api import frames
 from everstep.doors.api.frames import Frame
-from everstep.doors.api.outlet import BROKEN, ENDED, SHUTDOWN, End, Outlet
+from everstep.doors.api.outlet import BROKEN, ENDED, GONE, SHUTDOWN, End, Outlet
 from everstep.facade.desk import Desk
 from everstep.ports.store import Journaled
 from everstep.wire.event import Unreadable, decode
@@ -137,7 +137,7 @@ class Channel:
     # Events
 
     async def _follow(self) -> None:
-        """The journal, then live, until the engine stops."""
+        """The journal, then live, until the engine stops or the task is gone."""
         end = SHUTDOWN
         try:
             self._state = await self._desk.get(self.task, self._who)
@@ -145,8 +145,11 @@ class Channel:
             self.ready.set()
             async for event in self._desk.events(self.task, self.last, follow=True):
                 await self._happened(event)
+            await self._desk.get(self.task, self._who)
         except EngineClosed:
             pass
+        except NotFound:
+            end = GONE
         except EverstepError:
             end = BROKEN
         finally:

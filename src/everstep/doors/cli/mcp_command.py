@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -75,7 +76,8 @@ def _over_http(current: Session) -> int:
         await serve(settings, tell, stopping)
         return 0
 
-    return run_process(whole())
+    with redirect_stdout(sys.stderr):
+        return run_process(whole())
 
 
 def _plain(entry: Json) -> Json:

@@ -1,6 +1,7 @@
 """Code of the project: modules with tools, and plans that are written in Python. What goes wrong in them is theirs."""
 
 import sys
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
@@ -20,10 +21,14 @@ def importable(settings: Settings) -> None:
 
 
 def load_tools(settings: Settings) -> None:
-    """Import the modules with the project's tools; what goes wrong in them is named with its line."""
+    """Import the modules with the project's tools; what goes wrong in them is named with its line.
+
+    What they print is no result of a command.
+    """
     for name in settings.tools:
         try:
-            plugin(name)
+            with redirect_stdout(sys.stderr):
+                plugin(name)
         except Exception as error:
             raise SettingsError(
                 f"cannot load the tools of '{name}'",

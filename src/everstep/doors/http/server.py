@@ -23,7 +23,7 @@ HEADERS_BYTES_MAX: Final = 64 * 1024
 PING_S: Final = 20.0
 HEADERS_S: Final = 15.0
 """How long a request may take to say what it wants."""
-LEAVE_S: Final = 2.0
+LEAVE_S: Final = 1.5
 """How long connections have to close once everything is said."""
 
 

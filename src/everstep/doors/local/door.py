@@ -16,7 +16,7 @@ from everstep.facade.desk import Desk
 from everstep.settings import Settings
 
 CALLERS_MAX: Final = 256
-LEAVE_S: Final = 1.0
+LEAVE_S: Final = 0.5
 """How long callers have to hear good-bye."""
 
 

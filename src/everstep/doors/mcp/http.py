@@ -13,7 +13,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 SESSION: Final = b"mcp-session-id"
 SESSIONS_MAX: Final = 1024
 IDLE_S: Final = 1800.0
-LEAVE_S: Final = 2.0
+LEAVE_S: Final = 1.0
 _GONE: Final = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
 
 

@@ -20,7 +20,7 @@ EVERY_MS: Final = 5_000
 PART: Final = 20_000
 """Events that are gathered at once: some tens of milliseconds, in a thread of the store."""
 KEEP_HOURS: Final = 30 * 24
-CLOSING_S: Final = 2.0
+CLOSING_S: Final = 0.5
 """What a planned stop may take; the rest is gathered at the next start."""
 
 
