@@ -163,6 +163,7 @@ class Channel:
         frame = frames.event(event)
         self.last = event.seq
         self._foreseen = None
+        self._noted = True  # how far it is now follows at once
         for seat in self.seats:
             seat.event(event, frame, event.seq)
         try:
