@@ -31,6 +31,7 @@ def as_root() -> bool:
     return os.geteuid() == 0
 
 
+@pytest.mark.req("8.4", "N.3")
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -150,6 +151,7 @@ def test_files_that_may_not_be_read_or_written(here: Project) -> None:
         here.path.chmod(0o700)
 
 
+@pytest.mark.req("Dep.4")
 @pytest.mark.parametrize(
     ("text", "said"),
     [

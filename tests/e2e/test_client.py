@@ -136,7 +136,7 @@ async def test_every_way_tells_the_same(server: Served, monkeypatch: pytest.Monk
 # --- cuts and kills ---
 
 
-@pytest.mark.req("3.6", "TI.3")
+@pytest.mark.req("3.6", "W.3", "TI.3")
 async def test_cut_again_and_again_and_the_server_killed_it_gets_every_event_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -64,7 +64,7 @@ async def test_it_follows_a_task_to_its_end(tmp_path: Path, way: str) -> None:
             assert await Following(url, "es_wrong", task).said() == "unauthenticated\n"
 
 
-@pytest.mark.req("3.6", "TI.3")
+@pytest.mark.req("3.6", "W.3", "TI.3")
 async def test_cut_again_and_again_and_the_server_killed_it_gets_every_event_once() -> None:
     async with under_fire() as fire:
         token = fire.mortal.token

@@ -1,10 +1,13 @@
 """How often a real server is called: by category, with waits that hold, and one refresh for all."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
@@ -39,7 +42,7 @@ async def code_of(task: Task) -> tuple[str, str]:
     return str(task.error["category"]), str(task.error["code"])
 
 
-@pytest.mark.req("2.5", "L.1", "E.1", "8.1")
+@pytest.mark.req("W.4", "2.5", "L.1", "E.1", "8.1")
 @pytest.mark.parametrize(
     ("word", "code", "calls"),
     [("503", "http_503", 4), ("reset", "net_reset", 4), ("tarpit", "timeout", 4)],
@@ -57,7 +60,7 @@ async def test_transient_failures_are_called_four_times(
     assert [(wait["count"], wait["max"], bool(wait["next_at"])) for wait in waits] == [(n, 3, True) for n in (1, 2, 3)]
 
 
-@pytest.mark.req("L.2", "L.5", "E.2", "E.3", "E.5")
+@pytest.mark.req("W.4", "L.2", "L.5", "E.2", "E.3", "E.5")
 @pytest.mark.parametrize(("word", "category"), [("422", "configuration"), ("409", "logic"), ("401", "permission")])
 async def test_what_will_not_pass_by_itself_is_called_once(
     engine: Engine, server: Rig, word: str, category: str
@@ -161,6 +164,38 @@ async def test_a_missing_program_is_a_matter_of_configuration(tmp_path: Path) ->
         assert await code_of(task) == ("configuration", "os_missing")
         await task.refresh()
         assert next(iter(task.steps.values())).attempts == 1
+
+
+DENIED = """
+import asyncio, os, sys
+from pathlib import Path
+from everstep import Plan
+from everstep.testing import TestEngine
+
+async def main():
+    async with TestEngine(workspace=Path(sys.argv[1])) as engine:
+        steps = [{"id": "a", "tool": "file.read", "with": {"path": "mine.txt"}}]
+        plan = Plan.from_dict({"name": "p", "steps": steps})
+        await (await engine.start(plan)).result()  # now everything is loaded
+        if os.getuid() == 0:
+            os.setgroups([]), os.setgid(65534), os.setuid(65534)
+        error = (await (await engine.start(plan)).result()).error
+        print(error["category"], error["code"])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("E.3")
+def test_a_file_that_may_not_be_read_is_a_matter_of_permission() -> None:
+    """As somebody who is not root."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        file = Path(folder, "mine.txt")
+        file.write_text("secret")
+        file.chmod(0)
+        file.parent.chmod(0o755)
+        done = subprocess.run([sys.executable, "-c", DENIED, folder], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["permission", "os_denied"], done.stderr
 
 
 @pytest.mark.req("8.3")

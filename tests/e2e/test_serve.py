@@ -129,6 +129,7 @@ def test_a_call_that_does_not_end_does_not_keep_it_from_stopping(project: Projec
     assert (seen["status"], seen["worker"], seen["recoveries"]) == ("stalled", None, 0)
 
 
+@pytest.mark.req("Dep.1")
 def test_tokens_are_made_and_revoked_at_the_command_line(server: Server) -> None:
     project = server.project
     made = project.run("token", "new", "ci", "--owner", "ana", "--scopes", "read")
@@ -141,6 +142,12 @@ def test_tokens_are_made_and_revoked_at_the_command_line(server: Server) -> None
         "read",
         "write",
     ]
+    mine_too = f"Bearer {token}"
+    status, task = server.ask("POST", "/v1/tasks", {"plan_name": "nap"}, authorization=mine_too)
+    assert status == 201
+    assert project.run("token", "set", mine["id"], "--scopes", "read").code == 0
+    assert server.ask("POST", "/v1/tasks", {"plan_name": "nap"}, authorization=mine_too)[0] == 403
+    assert server.ask("GET", f"/v1/tasks/{task['id']}", authorization=mine_too)[1]["status"] == "running"
     assert project.run("token", "revoke", mine["id"][:8]).code == 0
     assert server.ask("GET", "/v1/owner", authorization=f"Bearer {token}")[0] == 401
     link = project.run("open")

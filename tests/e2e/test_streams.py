@@ -86,7 +86,7 @@ async def close_of(socket: Any) -> tuple[int, str]:
 # --- WebSocket ---
 
 
-@pytest.mark.req("3.1")
+@pytest.mark.req("3.1", "W.3")
 async def test_a_socket_tells_a_task_from_any_place_to_its_end(server: Served, hold: Hold) -> None:
     task = await held(server, hold)
     async with server.socket(f"/v1/tasks/{task}/events?after=1&until=end&ticks=0") as socket:
@@ -102,7 +102,7 @@ async def test_a_socket_tells_a_task_from_any_place_to_its_end(server: Served, h
         assert (snapshot["task"]["status"], snapshot["seq"], live["seq"]) == ("completed", 5, 5)
 
 
-@pytest.mark.req("3.4")
+@pytest.mark.req("3.4", "W.3")
 async def test_a_frame_of_a_completed_step_tells_how_it_went_and_where_all_of_it_is(server: Served) -> None:
     plan = {"name": "big", "steps": [{"id": "a", "tool": "test.big", "with": {"n": 7, "times": 3}}]}
     task = await server.start(plan)
@@ -121,7 +121,7 @@ async def test_a_frame_of_a_completed_step_tells_how_it_went_and_where_all_of_it
     assert f"sha256:{sha256(reply.content).hexdigest()}" == output["artifact"]
 
 
-@pytest.mark.req("3.3")
+@pytest.mark.req("3.3", "W.3", "5.3")
 async def test_ticks_come_at_most_four_times_and_at_least_once_a_second(server: Served, hold: Hold) -> None:
     task = await held(server, hold)
     async with server.socket(f"/v1/tasks/{task}/events") as socket:
@@ -160,7 +160,7 @@ async def refused(server: Served, path: str, **more: Any) -> tuple[int, str]:
     return said.status_code, json.loads(said.body or b"")["error"]["code"]
 
 
-@pytest.mark.req("3.1")
+@pytest.mark.req("3.1", "W.3")
 async def test_who_may_not_watch_is_refused_before_the_socket_opens(server: Served, hold: Hold) -> None:
     task = await held(server, hold)
     path = f"/v1/tasks/{task}/events"
@@ -194,7 +194,7 @@ async def test_a_ticket_opens_its_path_once(server: Served, hold: Hold) -> None:
         assert info.value.response.status_code == 401
 
 
-@pytest.mark.req("3.1")
+@pytest.mark.req("3.1", "W.3")
 async def test_a_task_of_somebody_else_is_an_unknown_task(server: Served, hold: Hold) -> None:
     task = await held(server, hold)
     eve = await server.engine.desk.access.issue(reader("eve"))

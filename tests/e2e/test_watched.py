@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import jsonschema_rs
 import pytest
-from jsonschema import Draft202012Validator
 
 from everstep import Denied, Impossible, Misconfigured, ResourceExceeded, Transient, tool
 from everstep.domain.events import ActorKind
@@ -97,9 +97,9 @@ def events(frames: list[Frame]) -> list[dict[str, Any]]:
     return [one["event"] for one in frames if one["type"] == "event"]
 
 
-@pytest.mark.req("1.1")
+@pytest.mark.req("1.1", "1.5")
 async def test_steps_follow_each_other_and_what_they_return(server: Served, calls: Calls) -> None:
-    steps = [{"id": "s0", "tool": "test.look"}]
+    steps: list[Any] = [{"id": "s0", "tool": "test.look"}]
     steps += [{"id": f"s{n}", "tool": "test.look", "with": {"after": f"${{s{n - 1}}}"}} for n in range(1, 5)]
     task = await server.start({"name": "row", "steps": steps})
     await watched(server, task)
@@ -108,6 +108,11 @@ async def test_steps_follow_each_other_and_what_they_return(server: Served, call
     assert all(before["ended_at"] <= after["started_at"] for before, after in pairwise(shown))
     inputs = [(await server.good("GET", f"/v1/tasks/{task}/steps/s{n}"))["input"]["value"] for n in range(1, 5)]
     assert inputs == [{"after": "x" * n} for n in range(1, 5)]
+    attempt = await server.good("GET", f"/v1/tasks/{task}/steps/s1/attempts/1")
+    assert (attempt["number"], attempt["status"], attempt["input"]["value"]) == (1, "succeeded", {"after": "x"})
+    assert (attempt["started_at"], attempt["ended_at"]) == (shown[1]["started_at"], shown[1]["ended_at"])
+    assert attempt["duration_s"] >= attempt["usage"]["wall_s"] >= 0
+    assert (await server.good("GET", f"/v1/tasks/{task}/steps/s1"))["output"]["value"] == "xx"
 
 
 @pytest.mark.req("1.2", "W.3")
@@ -181,7 +186,7 @@ async def test_progress_rises_over_retry_skip_and_patch_and_is_whole_only_at_the
     assert (ended["status"], ended["progress"]["fraction"]) == ("completed", 1)
 
 
-@pytest.mark.req("3.5")
+@pytest.mark.req("3.5", "W.3", "E.5")
 async def test_frames_of_failures_carry_the_whole_error(server: Served) -> None:
     steps: list[Any] = [
         {
@@ -196,19 +201,17 @@ async def test_frames_of_failures_carry_the_whole_error(server: Served) -> None:
     for event in events(await watched(server, task)):
         error = event["data"].get("error")
         if error is not None:
-            Draft202012Validator(shape).validate(error)
+            jsonschema_rs.validate(shape, error)
             found.setdefault(event["step"], set()).add(error["category"])
             if event["type"] == "step.failed":
                 assert error["impact"]["lost_outputs"] == [event["step"]]
     assert found == {how: {how} for how in FAILURES}
 
 
-@pytest.mark.req("3.2", "TP.3")
+@pytest.mark.req("3.2", "TP.3", "W.3")
 async def test_everybody_hears_everything_once_and_in_order(server: Served, calls: Calls) -> None:
     """120 watchers of six tasks; how fast is for the bench."""
-    wanted = NewToken(
-        name="w", owner="local", actor_kind=ActorKind.SERVICE, actor_id="w", scopes=frozenset({"read"})
-    )
+    wanted = NewToken(name="w", owner="local", actor_kind=ActorKind.SERVICE, actor_id="w", scopes=frozenset({"read"}))
     tokens = [(await server.engine.desk.access.issue(wanted)).value for _ in range(4)]
     steps: list[Any] = [{"id": f"s{n}", "tool": "test.look"} for n in range(10)]
     plan = {"name": "many", "steps": [{"id": "a", "tool": "test.hold"}, *steps]}

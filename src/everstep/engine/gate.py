@@ -12,11 +12,12 @@ from everstep.domain.ids import TaskId
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
 from everstep.domain.titles import step_title
+from everstep.engine.allowed import instead_of_quota, instead_of_turn
 from everstep.engine.catalog import Checked
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.engine.passage import Allowance, RateWish, name_of
-from everstep.engine.quota import instead_of_quota
+from everstep.engine.timing import too_late
 
 Held: TypeAlias = Literal["", "waits", "instead"]
 """Whether a call may not be made now: it is waited for, or has ended without one; or its next fallback is to be."""
@@ -43,6 +44,8 @@ def _by_allowance(lap: Lap, step: StepState, allowance: Allowance) -> Held:
     at = reserved.pop((lap.state.id, step.path, attempt))
     if at is None:
         return "instead" if instead_of_quota(lap, step, allowance) else "waits"
+    if at > lap.at and too_late(lap.state, step.path, lap.kit, at, now=lap.at):
+        return "instead" if instead_of_turn(lap, step, allowance, at) else "waits"
     if at > lap.at:
         _wait(lap, step, e.StepWaiting(kind="rate", detail=allowance.provider, until=at))
         return "waits"

@@ -1,5 +1,6 @@
 """Progress: never falls, is 1 only at the end; titles and bindings as people read them."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def test_a_plan_without_steps_has_nothing_done() -> None:
     assert progress_of(History(plan()).state).fraction == 0
 
 
+@pytest.mark.req("1.3", "C.4", "TU.4")
 @given(st.lists(st.sampled_from(["completed", "skipped"]), min_size=1, max_size=8), st.integers(0, 3))
 def test_it_never_falls(ends: list[str], items: int) -> None:
     history = History(plan(*(step(f"s{at}") for at in range(len(ends))), step("each", for_each=[]))).claimed()
@@ -52,6 +54,7 @@ def test_it_never_falls(ends: list[str], items: int) -> None:
     assert all(fraction <= 0.99 for fraction in seen)
 
 
+@pytest.mark.req("1.3", "C.4", "TU.4")
 @settings(max_examples=40)
 @given(st.data())
 def test_it_never_falls_whatever_is_learned_on_the_way(data: st.DataObject) -> None:

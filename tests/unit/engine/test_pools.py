@@ -297,6 +297,7 @@ async def test_retry_after_holds_for_all_callers_of_the_provider() -> None:
         assert (len(at), min(at[1:]) - at[0] >= 30_000) == (3, True)
 
 
+@pytest.mark.req("E.4")
 @pytest.mark.parametrize("rate", [None, "10/1s", "provider"])
 async def test_a_days_quota_is_kept_over_a_crash_and_renewed_the_next_day(rate: str | None) -> None:
     at: list[int] = []
@@ -330,6 +331,25 @@ async def test_a_fallback_goes_on_where_the_quota_is_used_up_or_somebody_decides
         first, second = [await task.refresh() for task in tasks]
         assert (first.status, second.status, at) == ("completed", "paused", [])
         assert engine.inbox.only().type == "toolError"
+
+
+@pytest.mark.req("E.4")
+async def test_a_turn_that_comes_after_the_time_of_the_step_is_not_waited_for() -> None:
+    at: list[int] = []
+    async with TestEngine(paced(at, rate="1/1h")) as engine:
+        await engine.start(plan_of({"id": "a", "tool": "paced.call"}))
+        within: JsonValue = {"times": 1, "within": "10m"}
+        hurried = {"id": "a", "tool": "paced.call", "retry": within}
+        task = await engine.start(plan_of(hurried))
+        other = await engine.start(plan_of({**hurried, "fallback": [{"value": "yesterday's"}]}))
+        patient = await engine.start(plan_of({"id": "a", "tool": "paced.call", "retry": {"within": "9h"}}))
+        await engine.clock.advance("1s")
+        await task.refresh()
+        assert (task.status, len(at)) == ("failed", 1)
+        assert task.error is not None
+        assert (task.error["code"], task.error["category"]) == ("rate_limited", "resource")
+        assert "rates.paced.call" in str(task.error["what_to_do"])
+        assert [(await one.refresh()).status for one in (other, patient)] == ["completed", "running"]
 
 
 async def test_a_pause_while_it_waits_for_its_turn() -> None:

@@ -13,6 +13,7 @@ from everstep import Ctx, Impossible, Plan, Secret, Task, tool
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.testing import TestEngine
 from everstep.testing.sim_hungry import hungry_tools
+from tests.unit.doors.api.window import Window
 
 FREE: JsonObject = {"containment.uid_base": 0}
 
@@ -98,7 +99,7 @@ async def test_what_it_raises_is_judged_as_if_it_were_here(tmp_path: Path, how: 
         assert "test_process_call.py" in failed["error"]["message"]
 
 
-@pytest.mark.req("6.5", "R.1")
+@pytest.mark.req("6.5", "R.1", "M.2")
 async def test_figures_are_near_the_truth(tmp_path: Path) -> None:
     """100 MB and 1 s of CPU, beside what an idle one of the same kind uses: within a tenth."""
     async with TestEngine(hungry_tools(), config=FREE, workspace=tmp_path) as engine:
@@ -109,8 +110,13 @@ async def test_figures_are_near_the_truth(tmp_path: Path) -> None:
             for mb in (0, 100)
         ]
         burnt = (await attempt_of(await ended(engine, plan_of("sim.cpu", {"seconds": 1.5})), "step.completed"))["usage"]
+        window = Window(engine)
+        metrics = (await window.api.handle(window.request("GET", "/v1/metrics"))).body.decode().splitlines()
     assert full["memory_peak_bytes"] - idle["memory_peak_bytes"] == pytest.approx(100_000_000, rel=0.1)
     assert burnt["cpu_s"] == pytest.approx(1.5, rel=0.1)
+    told = dict(line.rsplit(" ", 1) for line in metrics if not line.startswith("#"))
+    assert float(told['everstep_tool_memory_peak_bytes{tool="sim.memory"}']) == full["memory_peak_bytes"]
+    assert float(told['everstep_tool_usage_total{tool="sim.cpu",what="cpu_s"}']) == pytest.approx(burnt["cpu_s"])
 
 
 async def ended(engine: TestEngine, plan: Plan) -> Task:

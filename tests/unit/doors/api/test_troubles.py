@@ -96,7 +96,7 @@ async def test_which_actions_are_offered(stage: Stage, category: str) -> None:
     assert error["impact"]["task_continues"]
 
 
-@pytest.mark.req("8.5")
+@pytest.mark.req("8.5", "N.3")
 @pytest.mark.parametrize(("category", "action"), [(kind, action) for kind in ACTIONS for action in ACTIONS[kind]])
 async def test_every_suggestion_of_a_paused_task_does_what_its_label_says(
     stage: Stage, category: str, action: str

@@ -89,6 +89,7 @@ async def test_a_route_asks_for_its_scope(visitor: Visitor, scope: str, method: 
 async def test_without_the_scope_write_plans_are_checked_but_not_started(visitor: Visitor) -> None:
     token = await visitor.issue("read", "answer")
     assert (await visitor.good("POST", "/v1/plans/check", {"plan": ECHO}, token=token))["valid"]
+    assert "task" in await visitor.good("POST", "/v1/estimates", {"plan": ECHO}, token=token)
     assert (await visitor.ask("POST", "/v1/tasks", {"plan": ECHO}, token=token)).code == "forbidden"
 
 
