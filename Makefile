@@ -6,6 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(WORKERS) --maxprocesses 8 --dist worksteal
+DASHBOARD := src/everstep/doors/dashboard/static/build.json
 TYPED := $(wildcard src tests examples bench scripts)
 
 .DEFAULT_GOAL := help
@@ -14,10 +15,10 @@ TYPED := $(wildcard src tests examples bench scripts)
 help:
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-8s %s\n' "$$verb" "$$does"; done
 
-demo: $(READY) ## set up everything, perform the main job: a task killed in the middle that still ends
+demo: $(DASHBOARD) ## set up everything, perform the main job: a task killed in the middle that still ends
 	$(BIN)/everstep demo
 
-test: check ## set up everything, pass the checks and the whole suite, hold the requirement map against it
+test: check $(DASHBOARD) chromium ## set up everything, pass the checks and the whole suite, hold the requirement map against it
 	$(PYTEST) $(PARALLEL)
 
 # Development mode makes records really frozen, so the fast tests also prove that nobody writes to one.
@@ -50,8 +51,19 @@ docs: $(READY) ## write what is generated: state diagrams, and the requirement m
 	$(PYTEST) -qq --collect-only --write-requirements
 
 clean: ## remove what can be made again
-	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* requirements.json
+	rm -rf .venv dist dashboard/node_modules src/everstep/doors/dashboard/static screenshots .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* requirements.json
 	find src tests $(wildcard bench examples scripts) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(DASHBOARD): $(READY) $(shell find dashboard -path '*/node_modules' -prune -o -type f -print)
+	$(BIN)/python scripts/build_dashboard.py
+	@touch $@
+
+# The tests of the dashboard drive the system's browser.
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+		else echo 'Chromium is missing: apt-get install chromium' >&2; exit 1; fi; }
 
 # uv when present, else venv and pip. What the machine lacks is named, before anything is made.
 $(READY): pyproject.toml constraints.txt

@@ -28,13 +28,18 @@ export class Refused extends Error {
   readonly code: string;
   readonly whatToDo: string;
   readonly details: Record<string, unknown>;
+  /** The whole error, with its id and suggestions. */
+  readonly error: object;
+  readonly retryAfterS: number | null;
 
-  constructor(status: number, error: { code?: string; message?: string; what_to_do?: string; details?: object }) {
+  constructor(status: number, error: { code?: string; message?: string; what_to_do?: string; details?: object }, retryAfterS: number | null = null) {
     super(error.message ?? `the server answered ${status}`);
     this.status = status;
     this.code = error.code ?? (status === 401 ? "unauthenticated" : "internal");
     this.whatToDo = error.what_to_do ?? "";
     this.details = (error.details ?? {}) as Record<string, unknown>;
+    this.error = error;
+    this.retryAfterS = retryAfterS;
   }
 }
 
@@ -53,8 +58,10 @@ export interface Wanted {
   query(more?: Record<string, string | number | null>): string;
 }
 
-export async function ask(server: Server, method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
-  const headers: Record<string, string> = { accept: "application/json" };
+export async function ask(
+  server: Server, method: string, path: string, body?: unknown, signal?: AbortSignal, more: Record<string, string> = {},
+): Promise<Response> {
+  const headers: Record<string, string> = { accept: "application/json", ...more };
   if (server.token !== null) headers.authorization = `Bearer ${server.token}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   const init: RequestInit = { method, headers, body: body === undefined ? null : JSON.stringify(body) };

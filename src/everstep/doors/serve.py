@@ -12,9 +12,8 @@ from everstep.domain.access import ALL_SCOPES, Principal
 from everstep.domain.errors import NotAllowed
 from everstep.domain.record import record
 from everstep.doors.api import Api
-from everstep.doors.http import Listener, listen, make_app
-from everstep.doors.http.gate import Gate, Mount
-from everstep.doors.http.streams import Streams
+from everstep.doors.dashboard import Pages
+from everstep.doors.http import Gate, Listener, Mount, Streams, listen, make_app
 from everstep.doors.local.place import announce, read_lock
 from everstep.doors.mcp.opening import http_door
 from everstep.doors.token_file import ensure_token
@@ -78,7 +77,10 @@ class NetworkDoor:
             incarnation=str(holder.get("incarnation") or ""),
         )
         self.streams = Streams(self._api, sockets_per_token=settings.events.sockets_per_token)
-        self._gate = make_app(self._api, desk.access, settings, streams=self.streams, mounts=self._mounts())
+        pages = Pages() if settings.serve.ui else None
+        self._gate = make_app(
+            self._api, desk.access, settings, streams=self.streams, mounts=self._mounts(), pages=pages
+        )
         await self._listener.start(self._gate)
         self._watch = asyncio.create_task(self._gate.watch())
         announce(settings.lock_path, url=self._listener.url)

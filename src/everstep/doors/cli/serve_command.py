@@ -101,6 +101,10 @@ def _greet(current: Session, settings: Settings, ready: Json) -> None:
     current.result(f"everstep {own_version()} serves {shown(settings)} at {ready['url']}")
     if ready["recovered"]:
         current.say(f"  {plural(ready['recovered'], 'interrupted task')} found, and taken up again")
+    from everstep.doors.dashboard import is_built
+
+    if settings.serve.ui and not is_built():
+        current.say("  warning   the dashboard is not built here: python scripts/build_dashboard.py", "yellow")
     current.say(f"  sign in   {ready['sign_in_url']}")
     current.say("            (good once, for 10 minutes; another one: everstep open)", "dim")
     current.say(f"  programs  {ready['url']}/v1   Authorization: Bearer $(cat {shown_path(settings.token_path)})")

@@ -12,6 +12,8 @@ route) and `scope["everstep.match"]` which route of the table it is (None beside
 """
 
 from everstep.doors.http.app import make_app
+from everstep.doors.http.gate import Gate, Mount
 from everstep.doors.http.server import Listener, listen
+from everstep.doors.http.streams import Streams
 
-__all__ = ["Listener", "listen", "make_app"]
+__all__ = ["Gate", "Listener", "Mount", "Streams", "listen", "make_app"]

@@ -9,6 +9,7 @@ a page of the dashboard                                                       ->
 import asyncio
 import time
 from collections.abc import Mapping
+from typing import Protocol
 
 from everstep.domain.access import Principal
 from everstep.domain.errors import EverstepError, Validation
@@ -25,11 +26,18 @@ from everstep.settings import Settings
 EVENT_STREAM = "text/event-stream"
 
 
+class Pages(Protocol):
+    """What a browser gets before anybody has signed in."""
+
+    def holds(self, path: str) -> bool: ...
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
 class Behind:
     """Shows visitors the way."""
 
     def __init__(
-        self, api: Api, settings: Settings, *, streams: App | None, mounts: Mapping[str, Mount], pages: App | None
+        self, api: Api, settings: Settings, *, streams: App | None, mounts: Mapping[str, Mount], pages: Pages | None
     ) -> None:
         self._api = api
         self._timeout_s = settings.serve.request_timeout_ms / 1000
@@ -110,16 +118,18 @@ def make_app(
     *,
     streams: App | None = None,
     mounts: Mapping[str, Mount] | None = None,
+    pages: Pages | None = None,
 ) -> Gate:
     """The gate, with everything behind it."""
     serve, doors = settings.serve, mounts or {}
     hosts = [*serve.allowed_hosts, *([] if serve.host in LOOPBACK else [serve.host])]
     secure = serve.behind_tls_proxy or serve.tls_cert is not None
     return Gate(
-        Behind(api, settings, streams=streams, mounts=doors, pages=None),
+        Behind(api, settings, streams=streams, mounts=doors, pages=pages),
         access=access,
         names=names_of(hosts, serve.allowed_origins, secure=secure),
         turnstile=Turnstile(serve.rate, time.monotonic),
         body_bytes_max=settings.limits.body_bytes,
         mounts=doors,
+        is_page=pages.holds if pages is not None else lambda _: False,
     )

@@ -81,7 +81,7 @@ class Gate:
         turnstile: Turnstile,
         body_bytes_max: int,
         mounts: Mapping[str, Mount],
-        pages: frozenset[str] = frozenset(),
+        is_page: Callable[[str], bool] = lambda _: False,
     ) -> None:
         check_scopes(ROUTES, mounts)
         self._app = app
@@ -90,7 +90,7 @@ class Gate:
         self._turnstile = turnstile
         self._body_bytes_max = body_bytes_max
         self._mounts = mounts
-        self._pages = pages
+        self._is_page = is_page
         self._inside: set[Inside] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -135,7 +135,7 @@ class Gate:
     async def _admit(self, scope: Scope) -> Visit:
         headers = headers_of(scope)
         method, path = scope.get("method", "GET"), path_of(scope)
-        page = method == "GET" and path in self._pages and scope["type"] == "http"
+        page = scope["type"] == "http" and method == "GET" and self._is_page(path)
         self._check_names(scope, headers, page=page)
         if page:
             return Visit(principal=None, match=None, needs=None)

@@ -1,0 +1,31 @@
+// Everything that waits for somebody, for the count in the rail and the inbox page alike.
+
+import { computed, effect } from "@preact/signals";
+import type { Page, Pause } from "./api.ts";
+import { onEvent, onReturn } from "./live.ts";
+import { resource } from "./resource.ts";
+import { get, signedOut } from "./session.ts";
+
+const ELSEWHERE: ReadonlySet<string> = new Set(["userRequested", "resourcePressure"]);
+
+async function all(): Promise<Pause[]> {
+  const found: Pause[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Page<Pause> = await get(`/v1/inbox?limit=500${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`);
+    found.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null && found.length < 5000);
+  return found.filter((pause) => !ELSEWHERE.has(pause.reason.type));
+}
+
+export const inbox = resource(all, 500);
+export const needsYou = computed(() => inbox.value.value?.length ?? 0);
+
+onReturn(() => inbox.stale());
+onEvent((event) => {
+  if (event.type.startsWith("pause.") || event.type.startsWith("task.")) inbox.stale();
+});
+effect(() => {
+  if (!signedOut.value) inbox.stale();
+});

@@ -1,0 +1,14 @@
+import { render } from "preact";
+import { App } from "./app.tsx";
+import { begin, token } from "./data/session.ts";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/shell.css";
+import "./style/tasks.css";
+
+const place = document.querySelector("#app");
+if (place) {
+  const signing = begin();
+  if (location.hash.includes("code=") || token.value === null) await signing; // nobody sees a sign-in that is over in a moment
+  render(<App />, place);
+}
