@@ -13,7 +13,6 @@ from everstep.domain.ids import Digest
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.wire.fmt import format_json, format_yaml
 from everstep.wire.plan import ReadPlan, digest, to_json
 
 
@@ -148,10 +147,14 @@ class Plan:
 
     def to_json(self) -> str:
         """As a JSON file."""
+        from everstep.wire.fmt import format_json
+
         return format_json(self.spec)
 
     def to_yaml(self) -> str:
         """As a YAML file."""
+        from everstep.wire.fmt import format_yaml
+
         return format_yaml(self.spec)
 
     @classmethod

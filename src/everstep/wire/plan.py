@@ -12,7 +12,6 @@ from everstep.wire.builder import Builder, StopReadingError
 from everstep.wire.jsontext import read_json
 from everstep.wire.normal import ReadPlan, digest, from_json, to_json
 from everstep.wire.source import Source
-from everstep.wire.yamltext import read_yaml
 
 __all__ = ["PLAN_BYTES_MAX", "ReadPlan", "Syntax", "digest", "from_json", "read_plan", "to_json"]
 
@@ -48,6 +47,8 @@ def _read_text(builder: Builder, syntax: Syntax) -> None:
     if syntax == "json":
         read_json(builder)
     else:
+        from everstep.wire.yamltext import read_yaml  # noqa: PLC0415 -- slow, and most starts read none
+
         read_yaml(builder)
 
 

@@ -8,7 +8,6 @@ import asyncio
 import json
 import subprocess
 import threading
-import urllib.request
 from collections.abc import Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any, Final
@@ -95,6 +94,8 @@ class Notifier:
                 settings.command, input=message, timeout=TIMEOUT_S, check=True, capture_output=True
             )
         if settings.webhook:
+            import urllib.request
+
             request = urllib.request.Request(  # noqa: S310 -- the operator's own address
                 settings.webhook, data=message, headers={"content-type": "application/json"}, method="POST"
             )
