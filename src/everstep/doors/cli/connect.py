@@ -11,6 +11,7 @@ Whoever it is, the command speaks `/v1` to it (`talk.Connection`) and need not k
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from enum import Enum, auto
@@ -32,10 +33,9 @@ from everstep.settings import Settings, load_settings
 if TYPE_CHECKING:
     from everstep.doors.cli.remote import RemoteEngine  # loaded only where it is used: it needs an HTTP client
 
-PATIENCE_S: Final = 1.0
-"""How long a holder may take to answer."""
-KNOCKS: Final = 20
-"""An engine that ends while we knock lets go of its lock a moment later."""
+PATIENCE_S: Final = 4.0
+"""How long a holder may take to answer. One that ends while we knock lets go of its lock a moment later."""
+KNOCK_S: Final = 0.05
 
 
 class Need(Enum):
@@ -82,8 +82,8 @@ class Opening:
             return self._served()
         if need is Need.JUDGE:
             return await self.judge(tools)
-        refused: StoreLocked | None = None
-        for _ in range(KNOCKS):
+        until = time.monotonic() + PATIENCE_S
+        while True:
             live = await self._live()
             if live is not None:
                 return live
@@ -91,13 +91,12 @@ class Opening:
                 return EmptyStore()
             try:
                 self._own = await self._become(need, tools)
-            except StoreLocked as error:
-                refused = error
-                await asyncio.sleep(PATIENCE_S / KNOCKS)
+            except StoreLocked as refused:
+                if time.monotonic() > until:
+                    raise silent(refused, self.settings) from refused
+                await asyncio.sleep(KNOCK_S)
             else:
                 return self._own
-        assert refused is not None
-        raise silent(refused, self.settings)
 
     def reconnect(self, task: str | None) -> Callable[[], Awaitable[Connection]]:
         """Whom to turn to when the engine one followed has gone: the next, or this process, which carries `task`."""
