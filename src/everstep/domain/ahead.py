@@ -4,24 +4,22 @@ Such a plan is sound, and may be checked and shown. But a key that is quietly ig
 asks before a call: so no task is made of it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from everstep.domain.plan import LimitsSpec, PlanSpec, StepSpec
 from everstep.domain.problem import Problem
 
 _STEP_KEYS = ("resources",)
 _OF_TASKS = {"memory_bytes": "memory", "cpu_time_ms": "cpu_time", "disk_bytes": "disk"}
-_OF_ATTEMPTS = {"disk_bytes": "disk"}
-"""Limits that nobody keeps to: of a whole task, and of one attempt."""
+"""Limits of a whole task that nobody keeps to."""
 
 
 def ahead(plan: PlanSpec) -> tuple[Problem, ...]:
     """Every key that nobody would honour."""
-    said = [*_limits("", plan.limits), *_limits("/defaults", plan.defaults.limits)]
+    said = [*_limits("", plan.limits)]
     for place, steps in (("/steps", plan.steps), ("/finally", plan.finally_steps)):
         for n, step in enumerate(steps):
             said += [(f"{place}/{n}", key) for key in _said(step)]
-            said += _limits(f"{place}/{n}", step.limits, _OF_ATTEMPTS)
     return tuple(
         Problem(
             code="plan.not_carried_out",
@@ -34,9 +32,9 @@ def ahead(plan: PlanSpec) -> tuple[Problem, ...]:
     )
 
 
-def _limits(path: str, limits: LimitsSpec | None, refused: Mapping[str, str] = _OF_TASKS) -> Iterator[tuple[str, str]]:
+def _limits(path: str, limits: LimitsSpec | None) -> Iterator[tuple[str, str]]:
     if limits is not None:
-        for field, key in refused.items():
+        for field, key in _OF_TASKS.items():
             if getattr(limits, field) is not None:
                 yield f"{path}/limits", key
 

@@ -105,7 +105,7 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     ),
     "tool_bug": _row(Category.INTERNAL, _MADE, "bug in tool", "correct the tool at the named line, or skip this step"),
     "bad_argument": _row(Category.CONFIGURATION, _NONE, "an argument is not usable", "correct the arguments"),
-    "limit_cpu_time": _row(Category.RESOURCE, _UNKNOWN, "the CPU time ran out", "ask for less, or raise the limit"),
+    "limit_cpu": _row(Category.RESOURCE, _UNKNOWN, "the CPU time ran out", "ask for less, or raise the limit"),
     "limit_processes": _row(Category.RESOURCE, _UNKNOWN, "too many processes", "ask for less, or raise the limit"),
     **{
         f"smtp_{code}": _row(Category.TRANSIENT, _NONE, "the mail server cannot take it now")

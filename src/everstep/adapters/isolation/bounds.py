@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Final
 
-from everstep.adapters.isolation.child import OUTPUT_BYTES, Bounds, Ended
+from everstep.adapters.isolation.child import Bounds, Ended
+from everstep.adapters.isolation.program import OUTPUT_BYTES
+from everstep.adapters.isolation.watch import Over
 from everstep.domain.record import record
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject
@@ -40,6 +43,8 @@ def bounds_of(ctx: Ctx) -> Bounds:
         memory_bytes=said.memory_bytes or usual.memory_bytes,
         cpu_s=said.cpu_time_ms / 1000 if said.cpu_time_ms else usual.cpu_s,
         output_bytes=min(said.output_bytes or OUTPUT_BYTES, OUTPUT_BYTES),
+        disk_bytes=said.disk_bytes or usual.disk_bytes,
+        file_bytes=min(said.disk_bytes or usual.file_bytes, usual.file_bytes),
     )
 
 
@@ -49,8 +54,12 @@ def measured(ended: Ended) -> Measured:
         cpu_s=round(ended.cpu_s, 3),
         memory_peak_bytes=ended.memory_peak_bytes,
         bytes_out=ended.stdout.size_bytes + ended.stderr.size_bytes,
+        files_open=ended.files,
         containment=ended.containment,
     )
+
+
+_CODES: Final = {"cpu_time": "limit_cpu"}
 
 
 class Exceeded(ToolError):
@@ -68,13 +77,20 @@ def refuse_broken(ended: Ended, tool: str) -> None:
             what_to_do=f'if it may run without: [containment] require = {{"{tool}" = "limited"}}',
         )
     if ended.over is not None:
-        name, used, most = ended.over
-        details: JsonObject = {"limit": name, "used": used, "max": most, "peak": ended.memory_peak_bytes}
-        raise Exceeded(
-            f"the process used {used:,.0f} of {name}, {used - most:,.0f} more than the {most:,.0f} that are allowed",
-            code=f"limit_{name}",
-            details=details,
-            effect_state="unknown",
-        )
+        raise exceeded(ended.over, ended)
     if not ended.gone:
         raise Exceeded("a process of this call could not be ended", code="process_lost", effect_state="unknown")
+
+
+def exceeded(over: Over, ended: Ended) -> Exceeded:
+    """It used more than it may: which limit, how much, and the most memory it had."""
+    name, used, most = over
+    peak = ended.memory_peak_bytes
+    details: JsonObject = {"limit": name, "used": used, "max": most, "excess": used - most, "peak": peak}
+    return Exceeded(
+        f"the process used {used:,.0f} of {name}, {used - most:,.0f} more than the {most:,.0f} that are allowed; "
+        f"its memory was {peak:,} at most",
+        code=_CODES.get(name, f"limit_{name}"),
+        details=details,
+        effect_state="unknown",
+    )

@@ -5,95 +5,28 @@ The process handle says when it has ended, never the end of its output: a grandc
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import IO, Any, Final, TypeAlias
-
-import psutil
+from typing import IO, Any, Final
 
 from everstep.adapters.isolation import launcher
-from everstep.adapters.isolation.tree import lives, most, pss, tree
+from everstep.adapters.isolation.group import best_roots, new_group
+from everstep.adapters.isolation.program import PATH, Bounds, Heard, Program, Spoken, Stream, order_of
+from everstep.adapters.isolation.watch import Over, Watch
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 
+__all__ = ["Bounds", "Child", "Ended", "Program"]
+
 LAUNCHER: Final = launcher.__file__
-OUTPUT_BYTES: Final = 1 << 20
 GRACE_S: Final = 5.0
 CONFIRM_S: Final = 2.0
 DRAIN_S: Final = 0.5
 LOOK_S: Final = (0.05, 0.5)
 """How often a child is looked at: at first, and after ten seconds."""
-Heard: TypeAlias = Callable[[bytes], None]
-PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-@record
-class Bounds:
-    """What one attempt may use."""
-
-    memory_bytes: int = 512_000_000
-    cpu_s: float = 600.0
-    files: int = 256
-    processes: int = 64
-    file_bytes: int = 1 << 30
-    output_bytes: int = OUTPUT_BYTES
-    address_space: bool = True
-    """Whether reserved addresses count; some interpreters reserve far more than they use."""
-
-
-@record
-class Program:
-    """What to run, where, and behind which walls."""
-
-    argv: tuple[str, ...]
-    cwd: str
-    env: Mapping[str, str] = field(default_factory=dict)
-    stdin: bytes = b""
-    bounds: Bounds = Bounds()
-    network: bool = False
-    uid: int | None = None
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    """Folders it may change; the others it can at most read."""
-    require: str = ""
-    """`restricted`: it does not begin unless all walls stand."""
-    without: tuple[str, ...] = ()
-    """Walls that are left out, by name; for tests of what the others hold."""
-
-
-@dataclass
-class Stream:
-    """Output: the first part of it, and the size and hash of all."""
-
-    most: int
-    data: bytearray = field(default_factory=bytearray)
-    size_bytes: int = 0
-    digest: Any = field(default_factory=hashlib.sha256)
-
-    def feed(self, piece: bytes) -> None:
-        """Some more."""
-        self.size_bytes += len(piece)
-        self.digest.update(piece)
-        self.data += piece[: max(0, self.most - len(self.data))]
-
-
-@dataclass
-class Spoken(Stream):
-    """Output that somebody listens to; nothing of it is kept."""
-
-    told: Heard = lambda _: None
-
-    def feed(self, piece: bytes) -> None:
-        """Some more."""
-        self.size_bytes += len(piece)
-        self.told(piece)
 
 
 @record
@@ -104,11 +37,12 @@ class Ended:
     signal: int | None
     stdout: Stream
     stderr: Stream
-    over: tuple[str, float, float] | None
-    """The limit it broke: name, used, allowed."""
+    over: Over | None
     wall_s: float
     cpu_s: float
     memory_peak_bytes: int
+    disk_bytes: int
+    files: int
     containment: JsonObject | None
     refused: tuple[str, ...] = ()
     """Walls that could not be built, so it did not begin."""
@@ -131,10 +65,9 @@ class Child:
         self._err = Stream(program.bounds.output_bytes)
         self._said = Stream(program.bounds.output_bytes * 16)
         self._report = Stream(4_096)
-        self._over: tuple[str, float, float] | None = None
-        self._peak = 0
-        self._cpu_s = 0.0
-        self._seen: dict[int, psutil.Process] = {}
+        roots = None if "cgroup" in program.without else best_roots()
+        self._group = new_group(roots, program.bounds.memory_bytes, program.bounds.processes)
+        self._watched = Watch(program.bounds, self._group)
 
     async def run(self) -> Ended:
         """Start it and wait for its end; cancelled, it is ended with all it started."""
@@ -171,6 +104,7 @@ class Child:
         finally:
             gone = await self._end(process, ended)
             self._reap(process, gone=gone)
+            await asyncio.to_thread(self._watched.close)
             await self._drain(streams)
             loop.remove_reader(handle)
             os.close(handle)
@@ -182,38 +116,7 @@ class Child:
         return self._ended(process, began, gone=gone)
 
     def _order(self, pipe: int, process: "subprocess.Popen[bytes]", kept: list[int]) -> None:
-        program, bounds = self._program, self._program.bounds
-        answer = {"EVERSTEP_ANSWER": str(kept[0])} if kept else {}
-        order = {
-            "argv": program.argv,
-            "cwd": program.cwd,
-            "env": {
-                "PATH": PATH,
-                "LANG": "C.UTF-8",
-                "HOME": program.cwd,
-                "TMPDIR": program.cwd,
-                **program.env,
-                **answer,
-            },
-            "network": program.network,
-            "uid": program.uid,
-            "reads": program.reads,
-            "writes": program.writes,
-            "without": program.without,
-            "require": program.require,
-            "nice": 5,
-            "rlimits": {
-                **(
-                    {"AS": max(4 * bounds.memory_bytes, bounds.memory_bytes + (1 << 30))}
-                    if bounds.address_space
-                    else {}
-                ),
-                "CPU": int(bounds.cpu_s) + 2,
-                "FSIZE": bounds.file_bytes,
-                "NOFILE": bounds.files,
-                "NPROC": bounds.processes,
-            },
-        }
+        order = order_of(self._program, self._group, kept)
         with os.fdopen(pipe, "wb") as file:
             file.write(json.dumps(order).encode())
         if process.stdin is not None:
@@ -265,41 +168,19 @@ class Child:
     async def _watch(self, process: "subprocess.Popen[bytes]", ended: asyncio.Event, began: float) -> None:
         """Look at it until it has ended, or used more than it may."""
         while not ended.is_set():
-            await asyncio.to_thread(self._look, process.pid)
-            if self._over is not None:
+            self._watched.inside = (self.held() or {}).get("cgroup") != "none"
+            await asyncio.to_thread(self._watched.look, process.pid)
+            if self._watched.over is not None:
                 return
             every = LOOK_S[time.monotonic() - began > 10]
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), every)
 
-    def _look(self, pid: int) -> None:
-        """Memory as it is shared out, CPU time and number of the whole tree."""
-        family = tree(pid)
-        self._seen.update({one.pid: one for one in family})
-        memory, cpu = 0, 0.0
-        for one in family:
-            with contextlib.suppress(psutil.Error, OSError):
-                times = one.cpu_times()
-                cpu += times.user + times.system
-                if LAUNCHER not in one.cmdline():  # the walls themselves do not count
-                    memory += pss(one.pid)
-                    self._peak = max(self._peak, most(one.pid))
-        self._peak, self._cpu_s = max(self._peak, memory), max(self._cpu_s, cpu)
-        bounds = self._program.bounds
-        for name, used, limit in (
-            ("memory", memory, bounds.memory_bytes),
-            ("cpu_time", cpu, bounds.cpu_s),
-            ("processes", len(family), bounds.processes),
-        ):
-            if used > limit:
-                self._over = (name, used, limit)
-                return
-
     async def _end(self, process: "subprocess.Popen[bytes]", ended: asyncio.Event) -> bool:
         """Kill whatever is left of it; whether all of it is gone."""
         until = time.monotonic() + CONFIRM_S
         while True:
-            left = await asyncio.to_thread(self._kill, process.pid)
+            left = await asyncio.to_thread(self._watched.kill, process.pid)
             if ended.is_set() and not left:
                 return True
             if time.monotonic() > until:
@@ -307,17 +188,6 @@ class Child:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), 0.02)
             await asyncio.sleep(0.005)
-
-    def _kill(self, pid: int) -> bool:
-        """The tree, the inner ones first: the outermost ends by itself, and then says what all of them used."""
-        family = tree(pid)
-        self._seen.update({one.pid: one for one in family})
-        alive = [one for one in self._seen.values() if lives(one)]
-        for one in alive:
-            if one.pid != pid or len(alive) == 1:
-                with contextlib.suppress(psutil.Error, OSError):
-                    one.send_signal(signal.SIGKILL)
-        return bool(alive)
 
     async def _drain(self, streams: list[tuple[Any, Stream]]) -> None:
         """What is still in the pipes, but not for long: somebody may hold their other end."""
@@ -337,7 +207,7 @@ class Child:
         with contextlib.suppress(ChildProcessError):
             _, status, used = os.wait4(process.pid, 0 if gone else os.WNOHANG)
             process.returncode = os.waitstatus_to_exitcode(status)
-            self._cpu_s = max(self._cpu_s, used.ru_utime + used.ru_stime)
+            self._watched.counted(used.ru_utime + used.ru_stime)
 
     def _ended(self, process: "subprocess.Popen[bytes]", began: float, *, gone: bool) -> Ended:
         code = process.returncode
@@ -352,10 +222,12 @@ class Child:
             signal=number,
             stdout=self._out,
             stderr=self._err,
-            over=self._over,
+            over=self._watched.over,
             wall_s=time.monotonic() - began,
-            cpu_s=self._cpu_s,
-            memory_peak_bytes=self._peak,
+            cpu_s=self._watched.cpu_s,
+            memory_peak_bytes=self._watched.peak_bytes,
+            disk_bytes=self._watched.disk_bytes,
+            files=self._watched.files,
             containment=held,
             refused=refused,
             gone=gone,

@@ -51,7 +51,8 @@ def main() -> None:
 def become(order: dict[str, Any], made: dict[str, Any], report: int, kept: list[int]) -> None:
     """The last walls, those that bind this process for good; then the program."""
     os.chdir(order["cwd"])
-    limits(order)
+    made["cgroup"] = enter(order["group"])
+    limits(order, grouped=made["cgroup"] != "none")
     made["uid"] = drop_to(order)
     die_with_parent()
     no_more_privileges()
@@ -163,9 +164,23 @@ def namespaces(order: dict[str, Any]) -> list[str]:
     return ["user", *wanted]
 
 
-def limits(order: dict[str, Any]) -> None:
-    """What the kernel counts."""
-    for name, most in order["rlimits"].items():
+def enter(group: dict[str, Any] | None) -> str:
+    """Join the group that the supervisor has made: its version, or `none`."""
+    if group is None:
+        return "none"
+    try:
+        for door in group["doors"]:
+            with open(door, "w") as file:  # noqa: PTH123
+                file.write("0")
+    except OSError:
+        return "none"
+    return str(group["version"])
+
+
+def limits(order: dict[str, Any], *, grouped: bool) -> None:
+    """What the kernel counts for each process; where a group counts for all together, less of it."""
+    counted = order["rlimits"] if grouped else {**order["rlimits"], **order["without_group"]}
+    for name, most in counted.items():
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from everstep.adapters.isolation.bounds import bounds_of, measured, refuse_broken
+from everstep.adapters.isolation.bounds import bounds_of, exceeded, measured, refuse_broken
 from everstep.adapters.isolation.child import Child, Program
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
@@ -72,7 +72,11 @@ async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int 
     ctx.measured(measured(ended))
     refuse_broken(ended, call.tool)
     said = bytes(ended.stderr.data[-500:]).decode(errors="replace").strip()
-    return _answer(ended.answer, ctx, said or f"it ended with exit code {ended.exit_code}, signal {ended.signal}")
+    try:
+        return _answer(ended.answer, ctx, said or f"it ended with exit code {ended.exit_code}, signal {ended.signal}")
+    except MemoryError as error:  # it was refused what it asked for, and ended by itself
+        most = program.bounds.memory_bytes
+        raise exceeded(("memory", most + 1, most), ended) from error
 
 
 def _answer(lines: bytes, ctx: Ctx, trouble: str) -> JsonValue:

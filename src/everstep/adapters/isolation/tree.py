@@ -7,11 +7,23 @@ import psutil
 
 
 def tree(pid: int) -> list[psutil.Process]:
-    """A process and all below it."""
-    with contextlib.suppress(psutil.Error):
-        outer = psutil.Process(pid)
-        return [outer, *outer.children(recursive=True)]
-    return []
+    """A process and all below it, it first."""
+    found, pending = [], [pid]
+    while pending:
+        one = pending.pop(0)
+        with contextlib.suppress(psutil.Error, OSError):
+            found.append(psutil.Process(one))
+            pending += _children(one)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """As the kernel lists them, thread by thread."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def lives(process: psutil.Process) -> bool:
@@ -24,14 +36,28 @@ def lives(process: psutil.Process) -> bool:
 
 def pss(pid: int) -> int:
     """Its part of what it shares, and all it has alone."""
-    return _field(f"/proc/{pid}/smaps_rollup", "Pss:")
+    return _field(f"/proc/{pid}/smaps_rollup", "Pss:") * 1024
 
 
 def most(pid: int) -> int:
     """The most memory it ever had at once, between two looks too."""
-    return _field(f"/proc/{pid}/status", "VmHWM:")
+    return _field(f"/proc/{pid}/status", "VmHWM:") * 1024
+
+
+def written(pid: int) -> int:
+    """What it, and those of its children that have ended, sent to a disk."""
+    with contextlib.suppress(OSError):
+        return _field(f"/proc/{pid}/io", "write_bytes:")
+    return 0
+
+
+def open_files(pid: int) -> int:
+    """How many files it has open."""
+    with contextlib.suppress(OSError):
+        return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+    return 0
 
 
 def _field(path: str, name: str) -> int:
     with Path(path).open(encoding="utf-8", errors="replace") as file:
-        return next((int(line.split()[1]) * 1024 for line in file if line.startswith(name)), 0)
+        return next((int(line.split()[1]) for line in file if line.startswith(name)), 0)

@@ -12,7 +12,9 @@ from tempfile import mkdtemp
 import psutil
 import pytest
 
+from everstep.adapters.isolation import watch
 from everstep.adapters.isolation.child import Bounds, Child, Ended, Program
+from everstep.adapters.isolation.group import best_roots
 
 SH = "/bin/sh"
 UID = 61184
@@ -60,29 +62,65 @@ async def test_an_ordinary_program(place: Path) -> None:
     assert (await Child(program).run()).stdout.size_bytes == 300_000
 
 
+BOTH = pytest.mark.parametrize("without", [(), ("cgroup",)], ids=["group", "watched"])
+"""With what the kernel counts, where there is such a thing, and by watching alone."""
+
+
+@BOTH
 @pytest.mark.req("7.1", "R.1", "N.2")
-async def test_a_memory_bomb(place: Path) -> None:
+async def test_a_memory_bomb(place: Path, without: tuple[str, ...]) -> None:
     bomb = "awk 'BEGIN{ s = sprintf(\"%1000s\", 1); for (i = 0; ; i++) a[i] = s i }'"
-    ended = await ran(place, bomb, Bounds(memory_bytes=60_000_000))
+    ended = await ran(place, bomb, Bounds(memory_bytes=60_000_000), without=without)
     assert ended.over is not None
     name, used, most = ended.over
     assert (name, most) == ("memory", 60_000_000)
-    assert used <= ended.memory_peak_bytes < 600_000_000
+    assert used > most
+    grouped = ended.containment is not None and ended.containment["cgroup"] != "none"
+    assert 54_000_000 <= ended.memory_peak_bytes < (66_000_000 if grouped else 600_000_000)
 
 
+@BOTH
 @pytest.mark.req("N.2")
-async def test_a_cpu_burner(place: Path) -> None:
-    ended = await ran(place, "while :; do :; done & while :; do :; done", Bounds(cpu_s=0.5))
+async def test_a_cpu_burner(place: Path, without: tuple[str, ...]) -> None:
+    ended = await ran(place, "while :; do :; done & while :; do :; done", Bounds(cpu_s=0.5), without=without)
     assert ended.over is not None
     assert ended.over[0] == "cpu_time"
     assert 0.5 <= ended.cpu_s < 1.5
 
 
+@BOTH
 @pytest.mark.req("N.2")
-async def test_a_fork_bomb(place: Path) -> None:
-    ended = await ran(place, "f() { f | f & }; f; sleep 5", Bounds(processes=24, cpu_s=5))
+async def test_a_fork_bomb(place: Path, without: tuple[str, ...]) -> None:
+    ended = await ran(place, "f() { f | f & }; f; sleep 5", Bounds(processes=24, cpu_s=5), without=without)
+    if not without and best_roots() is not None:
+        assert ended.over is not None
+        assert ended.over[0] == "processes"
     assert ended.over is None or ended.over[0] == "processes"
     assert ended.wall_s < 8
+
+
+@pytest.mark.skipif(best_roots() is None, reason="no control groups here")
+@pytest.mark.req("7.2", "R.2")
+async def test_one_that_works_for_long_gets_half_a_core(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two busy loops would take two cores; after the first tenth of a second they take half of one together."""
+    monkeypatch.setattr(watch, "BUSY_CPU_S", 0.1)
+    began = time.monotonic()
+    ended = await ran(place, "while :; do :; done & (sleep 3; kill $$) & while :; do :; done")
+    assert ended.over is None
+    slack = 0.6  # until it was seen to be busy
+    assert ended.cpu_s <= 0.55 * (time.monotonic() - began) + slack
+    assert ended.cpu_s > 0.1
+
+
+@pytest.mark.skipif(best_roots() is None, reason="no control groups here")
+async def test_no_group_is_left(place: Path) -> None:
+    roots = best_roots()
+    assert roots is not None
+    ended = await ran(place, "setsid sleep 60 & exit 0")
+    assert ended.containment is not None
+    assert ended.containment["cgroup"] == roots.version
+    mine = f"everstep-{os.getpid()}-*"
+    assert [found for folder in roots.folders.values() for found in folder.glob(mine)] == []
 
 
 @pytest.mark.req("N.2")
@@ -97,6 +135,17 @@ async def test_a_disk_filler(place: Path) -> None:
     ended = await ran(place, "cat /dev/zero > big", Bounds(file_bytes=1_000_000, cpu_s=5))
     assert ended.exit_code != 0
     assert (place / "big").stat().st_size <= 1_000_000
+
+
+@BOTH
+@pytest.mark.req("N.2")
+async def test_a_filler_with_many_files(place: Path, without: tuple[str, ...]) -> None:
+    """Each of them small: what counts is what was written in all."""
+    script = "i=0; while :; do head -c 400000 /dev/zero > f$i; sync f$i; i=$((i+1)); done"
+    ended = await ran(place, script, Bounds(disk_bytes=4_000_000, cpu_s=20), without=without)
+    assert ended.over is not None
+    assert ended.over[0] == "disk"
+    assert ended.disk_bytes > 4_000_000
 
 
 @pytest.mark.req("R.4")

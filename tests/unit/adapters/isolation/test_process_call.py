@@ -130,7 +130,7 @@ async def ended(engine: TestEngine, plan: Plan) -> Task:
     ("name", "arguments", "limits", "code"),
     [
         ("sim.memory", {"mb": 2000, "hold": 9}, {"memory": "150MB"}, "limit_memory"),
-        ("sim.cpu", {"seconds": 60}, {"cpu_time": "700ms"}, "limit_cpu_time"),
+        ("sim.cpu", {"seconds": 60}, {"cpu_time": "700ms"}, "limit_cpu"),
         ("sim.open", {"files": 1000}, None, "os_emfile"),
     ],
 )

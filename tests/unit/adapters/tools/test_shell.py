@@ -65,7 +65,7 @@ async def test_one_that_takes_too_much_is_ended_and_its_siblings_go_on(place: Pa
         bad = await (await engine.start(hungry)).result()
         assert [(await one.result()).status for one in siblings] == ["completed"] * 2
     assert bad.error is not None
-    assert (bad.error["code"], bad.error["category"]) == ("limit_cpu_time", "resource")
+    assert (bad.error["code"], bad.error["category"]) == ("limit_cpu", "resource")
     details = bad.error["details"]
     assert isinstance(details, dict)
     assert details["max"] == 0.5

@@ -1,0 +1,120 @@
+"""A watch over one program and all it starts: what they use, whether that is too much, and their end.
+
+Where there is a control group the kernel counts and stops; else the tree is looked at many times a second.
+"""
+
+import contextlib
+import signal
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import psutil
+
+from everstep.adapters.isolation import launcher
+from everstep.adapters.isolation.group import Group, removed
+from everstep.adapters.isolation.program import Bounds
+from everstep.adapters.isolation.tree import lives, most, open_files, pss, tree, written
+
+BUSY_CPU_S: Final = 10.0
+"""A program that has used so much is given half a core."""
+Over: TypeAlias = tuple[str, float, float]
+
+
+@dataclass
+class Watch:
+    """What was seen so far."""
+
+    bounds: Bounds
+    group: Group | None = None
+    inside: bool = True
+    """Whether the program is in the group, as the launcher says."""
+    over: Over | None = None
+    """The limit it broke: name, used, allowed."""
+    peak_bytes: int = 0
+    cpu_s: float = 0.0
+    disk_bytes: int = 0
+    files: int = 0
+    _seen: dict[int, psutil.Process] = field(default_factory=dict)
+
+    def look(self, pid: int) -> None:
+        """Memory, CPU time, disk and number of the whole tree."""
+        family = tree(pid)
+        self._seen.update({one.pid: one for one in family})
+        inner = [one for one in family if not _is_ours(one)]
+        self.disk_bytes = max(self.disk_bytes, sum(written(one.pid) for one in family))
+        self.files = max([self.files, *(open_files(one.pid) for one in inner)])
+        used = self._in_group(self.group) if self.group is not None and self.inside else self._in_tree(family, inner)
+        self._judge(used)
+
+    def _judge(self, used: dict[str, float]) -> None:
+        bounds = self.bounds
+        limits = {
+            "memory": bounds.memory_bytes,
+            "cpu_time": bounds.cpu_s,
+            "processes": bounds.processes,
+            "disk": bounds.disk_bytes,
+        }
+        broken = ((name, used[name], limit) for name, limit in limits.items() if used[name] > limit)
+        self.over = self.over or next(broken, None)
+
+    def _in_group(self, group: Group) -> dict[str, float]:
+        self.cpu_s = max(self.cpu_s, group.cpu_s())
+        self.peak_bytes = max(self.peak_bytes, group.memory())
+        if self.cpu_s > BUSY_CPU_S:
+            group.throttle()
+        return {
+            "cpu_time": self.cpu_s,
+            "disk": self.disk_bytes,
+            "memory": self._wanted(self.bounds.memory_bytes, group.memory_ran_out()),
+            "processes": self._wanted(self.bounds.processes, group.forks_refused()),
+        }
+
+    def _wanted(self, limit: int, refused: bool) -> int:  # noqa: FBT001
+        """The kernel gives no more than the limit, but says that more was asked for."""
+        return limit + 1 if refused else 0
+
+    def _in_tree(self, family: list[psutil.Process], inner: list[psutil.Process]) -> dict[str, float]:
+        memory, cpu = 0, 0.0
+        for one in family:
+            with contextlib.suppress(psutil.Error, OSError):
+                times = one.cpu_times()
+                cpu += times.user + times.system
+        for one in inner:
+            with contextlib.suppress(psutil.Error, OSError):
+                memory += pss(one.pid)
+                self.peak_bytes = max(self.peak_bytes, most(one.pid))
+        self.peak_bytes, self.cpu_s = max(self.peak_bytes, memory), max(self.cpu_s, cpu)
+        return {"memory": memory, "cpu_time": cpu, "processes": len(family), "disk": self.disk_bytes}
+
+    def kill(self, pid: int) -> bool:
+        """The tree, the inner ones first: the outermost ends by itself, and then says what all of them used."""
+        if self.group is not None:
+            self.group.kill()
+        self._seen.update({one.pid: one for one in tree(pid)})
+        alive = [one for one in self._seen.values() if lives(one)]
+        for one in alive:
+            if one.pid != pid or len(alive) == 1:
+                with contextlib.suppress(psutil.Error, OSError):
+                    one.send_signal(signal.SIGKILL)
+        return bool(alive)
+
+    def counted(self, cpu_s: float) -> None:
+        """What the kernel says all of them have used, walls included; a group knows better."""
+        if self.group is None or not self.inside:
+            self.cpu_s = max(self.cpu_s, cpu_s)
+
+    def close(self) -> None:
+        """It has ended: what the group counted is kept, and the group removed."""
+        if self.group is None:
+            return
+        if self.inside:
+            self._judge(self._in_group(self.group))
+            self.peak_bytes = max(self.peak_bytes, self.group.peak())
+        removed(self.group)
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    """The walls themselves do not count."""
+    with contextlib.suppress(psutil.Error, OSError):
+        return launcher.__file__ in process.cmdline()
+    return False
