@@ -156,25 +156,40 @@ def the_world(settings: Settings) -> Outside:
     clock = SystemClock()
     codec = Codec(inline_bytes_max=settings.limits.inline_bytes, bytes_max=settings.limits.artifact_bytes)
     fault = fault_points()
-    assert settings.store_path is not None
-    store = SqliteStore(
-        settings.store_path,
-        artifacts=settings.artifacts,
-        durability=cast("Durability", settings.durability),
-        clock=clock,
-        fault=fault,
-        audit_key=settings.audit_key,
-    )
     return Outside(
-        store=store,
+        store=_store(settings, clock, fault),
         clock=clock,
         pulse=ThreadPulse(),
         entropy=SystemEntropy(),
         sink=LogSink(settings.log_path, level=settings.log_level),
         fault=fault,
         codec=codec,
-        gauge=MachineGauge(settings.store_path.parent),
+        gauge=MachineGauge(settings.home.parent),
     )
+
+
+def _store(settings: Settings, clock: Clock, fault: Fault) -> Store:
+    """A file, or the database that is named; never one instead of the other."""
+    if settings.store_path is not None:
+        return SqliteStore(
+            settings.store_path,
+            artifacts=settings.artifacts,
+            durability=cast("Durability", settings.durability),
+            clock=clock,
+            fault=fault,
+            audit_key=settings.audit_key,
+        )
+    try:
+        postgres = import_module("everstep.adapters.stores.postgres.store")
+    except ImportError as error:
+        raise SettingsError(
+            f"the store is a PostgreSQL, whose driver is not installed: {error}",
+            what_to_do="pip install 'everstep[postgres]'",
+        ) from error
+    made = postgres.PgStore(
+        settings.store, durability=settings.durability, clock=clock, fault=fault, audit_key=settings.audit_key
+    )
+    return cast("Store", made)
 
 
 def secrets_of(settings: Settings, given: Mapping[str, str]) -> KnownSecrets:

@@ -8,9 +8,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from everstep.adapters.stores.sql.migrations import Migration
 from everstep.adapters.stores.sqlite import hold, opening
 from everstep.adapters.stores.sqlite import migrate as m
-from everstep.adapters.stores.sqlite.migrate import Migration, migrate, migrate_down, migrations
+from everstep.adapters.stores.sqlite.migrate import migrate, migrate_down, migrations
 from everstep.domain.errors import StoreFull
 from everstep.domain.ids import Instant
 from everstep.testing.conformance import facts as f

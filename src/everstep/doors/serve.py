@@ -69,7 +69,7 @@ class NetworkDoor:
         settings = self._settings
         await ensure_token(settings.token_path, settings.owner, desk.access)
         desk.url = self._listener.public_url
-        holder = read_lock(settings.lock_path)
+        holder = {} if settings.store_path is None else read_lock(settings.lock_path)
         self._api = Api(
             desk,
             settings=settings,
@@ -83,7 +83,8 @@ class NetworkDoor:
         )
         await self._listener.start(self._gate)
         self._watch = asyncio.create_task(self._gate.watch())
-        announce(settings.lock_path, url=self._listener.url)
+        if settings.store_path is not None:
+            announce(settings.lock_path, url=self._listener.url)
 
     async def ready(self, engine: Engine) -> Ready:
         """The address, and a way to sign in."""

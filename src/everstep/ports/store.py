@@ -195,6 +195,8 @@ class Claim:
     limit: int
     only: frozenset[TaskId] | None = None
     passing_over: frozenset[TaskId] = frozenset()
+    tools: frozenset[str] | None = None
+    """What this worker can call; a store that others use too passes over plans that need more. None: anything."""
     suspect_from: int = 3
     """Tasks with this many counted recoveries may be what kills their worker …"""
     suspects: int = 0

@@ -43,7 +43,7 @@ from everstep.settings.tool_keys import TOOL_FAMILIES, TOOL_KEYS
 # --- the table ---
 
 KEYS: Final = (
-    _key("store", SOME_TEXT, ".everstep/everstep.db", "the SQLite file that keeps all tasks"),
+    _key("store", SOME_TEXT, ".everstep/everstep.db", "what keeps all tasks: a SQLite file, or postgresql://HOST/NAME"),
     _key("server", TEXT, "", "the server that commands speak to; empty: the store's own engine"),
     _key("token_file", TEXT, "", "the file with the token; empty: beside the store"),
     _key("owner", OWNER, "local", "whose tasks these are"),

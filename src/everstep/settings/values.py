@@ -10,92 +10,26 @@ from everstep.domain.breaker import BreakerPolicy
 from everstep.domain.consent import Consent
 from everstep.domain.ids import Millis
 from everstep.domain.limits import TaskLimits
-from everstep.domain.rate import Rate, parse_rate
+from everstep.domain.rate import parse_rate
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.settings.keys import BY_NAME, KEYS, checked, known, refused
 from everstep.settings.kinds import Value
 from everstep.settings.notify import NotifySettings, notify_of
+from everstep.settings.parts import (
+    EngineSettings,
+    EventSettings,
+    LimitSettings,
+    NetworkSettings,
+    RetrySettings,
+    ServeSettings,
+)
+from everstep.settings.place import DATABASES, USUAL_FILE, scheme_of, shown_store
 
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
 USUAL_STORE: Final = "everstep"
 """The stem of the store's file when nobody named another."""
-
-
-@record
-class EngineSettings:
-    """How one engine works."""
-
-    tasks: int
-    heartbeat_ms: Millis
-    stale_after_ms: Millis
-    max_recoveries: int
-    shutdown_grace_ms: Millis
-    step_timeout_ms: Millis
-    pause_timeout_ms: Millis
-    on_pause_timeout: str
-    signal_keep_ms: Millis
-
-
-@record
-class ServeSettings:
-    """How one engine is served."""
-
-    host: str
-    port: int
-    ui: bool
-    mcp: bool
-    tls_cert: Path | None
-    tls_key: Path | None
-    behind_tls_proxy: bool
-    allowed_hosts: tuple[str, ...]
-    allowed_origins: tuple[str, ...]
-    request_timeout_ms: Millis
-    rate: Rate
-
-
-@record
-class LimitSettings:
-    """Bounds."""
-
-    keys_ms: Millis
-    body_bytes: int
-    items: int
-    live_tasks: int | None
-    inline_bytes: int
-    artifact_bytes: int
-    of_task: TaskLimits
-    """What a task may use, unless its plan says less."""
-
-
-@record
-class RetrySettings:
-    """How transient failures are retried, unless tool or plan says otherwise."""
-
-    times: int
-    delay_ms: Millis
-    max_delay_ms: Millis
-
-
-@record
-class EventSettings:
-    """How streams of events behave."""
-
-    heartbeat_ms: Millis
-    tick_hz: int
-    queue: int
-    queue_bytes: int
-    sockets_per_token: int
-
-
-@record
-class NetworkSettings:
-    """What tools may reach."""
-
-    public_reads: bool
-    hosts: tuple[str, ...]
-    networks: tuple[str, ...]
 
 
 @record
@@ -114,6 +48,9 @@ class Settings:
     base: Path
     store: str
     store_path: Path | None
+    """None: a database, which has no file, no lock and no socket here."""
+    home: Path
+    """The file beside which is kept what belongs to this host."""
     server: str
     token_path: Path
     owner: str
@@ -158,10 +95,10 @@ class Settings:
 
     def listing(self) -> JsonObject:
         """Every key with its value as it would be written, and its source."""
-        return {
-            key.name: {"value": key.written(self.said[key.name].value), "source": self.source_of(key.name)}
-            for key in (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
-        }
+        every = (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
+        said = {key.name: key.written(self.said[key.name].value) for key in every}
+        said["store"] = shown_store(self.store)
+        return {name: {"value": value, "source": self.source_of(name)} for name, value in said.items()}
 
     @property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
@@ -194,8 +131,7 @@ class Settings:
     @property
     def log_path(self) -> Path:
         """The operator's log."""
-        assert self.store_path is not None
-        return beside(self.store_path, "logs") / "everstep.log"
+        return beside(self.home, "logs") / "everstep.log"
 
 
 def beside(store: Path, name: str) -> Path:
@@ -208,18 +144,19 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") 
     """What was said about each key, put together; raises SettingsError where two do not go together."""
     merged = _Merged(said)
     owner, live_tasks = merged.text("owner"), said["limits.live_tasks"].value
-    store_path = _store_path(merged)
+    home = (store_path := _store_path(merged)) or merged.place("store", USUAL_FILE)
     return Settings(
         base=base,
         store=merged.text("store"),
         store_path=store_path,
+        home=home,
         server=merged.text("server"),
-        token_path=merged.path("token_file") or beside(store_path, "token"),
+        token_path=merged.path("token_file") or beside(home, "token"),
         owner=owner,
         workspace=merged.path("workspace") or base,
         tools=merged.words("tools"),
         plans_dirs=tuple(merged.place("plans.dirs", folder) for folder in merged.words("plans.dirs")),
-        artifacts=merged.path("artifacts") or beside(store_path, "artifacts"),
+        artifacts=merged.path("artifacts") or beside(home, "artifacts"),
         durability=merged.text("durability"),
         log_level=merged.text("log_level"),
         serve=_serve(merged),
@@ -278,12 +215,11 @@ def _network(merged: "_Merged") -> NetworkSettings:
     )
 
 
-def _store_path(merged: "_Merged") -> Path:
-    url = merged.text("store")
-    if "://" in url:
-        scheme = url.partition("://")[0]
-        raise merged.refuse("store", f"begins '{scheme}://', but this version has SQLite only: name a file")
-    return merged.place("store", url)
+def _store_path(merged: "_Merged") -> Path | None:
+    scheme = scheme_of(merged.text("store"))
+    if scheme is not None and scheme not in DATABASES:
+        raise merged.refuse("store", f"begins '{scheme}://': name a file, or a database as postgresql://HOST/NAME")
+    return merged.place("store", merged.text("store")) if scheme is None else None
 
 
 def _engine(merged: "_Merged") -> EngineSettings:

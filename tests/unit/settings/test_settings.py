@@ -261,7 +261,7 @@ BAD: tuple[tuple[str, str, str], ...] = (
     ("log_level = 1", ":1", "'log_level' must be one of debug, info, warning, error, not 1"),
     ("owner = 'a b'", ":1", "'owner' must be 1 to 128 letters, digits, '.', '_', '@', '-', not 'a b'"),
     ("store = ''", ":1", "'store' must be text that is not empty, not ''"),
-    ("store = 'postgresql://db/x'", ":1", "'store' begins 'postgresql://', but this version has SQLite only"),
+    ("store = 'mysql://db/x'", ":1", "'store' begins 'mysql://': name a file, or a database as postgresql://HOST/NAME"),
     ("tools = 'acme'", ":1", "'tools' must be a list of texts, not 'acme'"),
     ("tools = ['a', 1]", ":1", "'tools' must be a list of texts, not ['a', 1]"),
     ("[store]\nx = 1", "", "'store' must be text that is not empty, not {'x': 1}"),
@@ -316,8 +316,16 @@ def test_a_wrong_option_is_refused_by_name_and_long_values_are_cut(project: Proj
         project.load(ownr="x")
     with pytest.raises(SettingsError, match=r"^the option 'owner': .{1,160}$"):
         project.load(owner="x y" * 1000)
-    with pytest.raises(SettingsError, match=r"^the argument 'store': 'store' begins 'postgresql://'"):
-        project.load().with_store("postgresql://x")
+    with pytest.raises(SettingsError, match=r"^the argument 'store': 'store' begins 'mysql://'"):
+        project.load().with_store("mysql://x")
+
+
+def test_a_database_has_no_file_and_its_password_is_shown_nowhere(project: Project) -> None:
+    settings = project.load().with_store("postgresql://me:hush@db:5433/tasks?sslmode=require")
+    assert settings.store_path is None
+    assert settings.log_path == settings.base / ".everstep" / "logs" / "everstep.log"
+    assert settings.listing()["store"] == {"value": "postgresql://db:5433/tasks", "source": "the argument 'store'"}
+    assert "hush" not in repr(settings.listing())
 
 
 @pytest.mark.parametrize(

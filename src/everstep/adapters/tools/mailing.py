@@ -34,7 +34,6 @@ def mail_of(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Mail
         raise SettingsError(f"'mail.server': {error}", what_to_do="write smtp://host:587 or smtps://host") from error
     user, _, secret = str(said["auth"] or "").partition(":")
     blocked, most = settings.said["mail.blocked_domains"].value, said["recipients"]
-    assert settings.store_path is not None
     account = MailSettings(
         host=host,
         port=port,
@@ -45,6 +44,6 @@ def mail_of(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Mail
         blocked=blocked if isinstance(blocked, tuple) else (),
         recipients_max=most if isinstance(most, int) else 20,
         lookup=Path(str(said["lookup"])) if said["lookup"] else None,
-        marks=settings.store_path.parent / "mail",
+        marks=settings.home.parent / "mail",
     )
     return MailTools(account, threads, secrets.redactor)

@@ -11,7 +11,7 @@ from typing import Final
 
 from everstep.domain.record import record
 from everstep.doors.api.frames import Frame
-from everstep.settings.values import EventSettings
+from everstep.settings.parts import EventSettings
 
 VOLATILE: Final = frozenset({"tick", "output"})
 

@@ -29,6 +29,7 @@ from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection
 from everstep.doors.local import LocalClient, find_engine
 from everstep.settings import Settings, load_settings
+from everstep.settings.place import shown_store
 
 if TYPE_CHECKING:
     from everstep.doors.cli.remote import RemoteEngine  # loaded only where it is used: it needs an HTTP client
@@ -211,7 +212,7 @@ def shown(settings: Settings) -> str:
     """The store as somebody here would name it."""
     path = settings.store_path
     if path is None:
-        return settings.store
+        return shown_store(settings.store)
     with contextlib.suppress(ValueError):
         return str(path.relative_to(Path.cwd()))
     return str(path)

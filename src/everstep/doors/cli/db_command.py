@@ -135,5 +135,5 @@ def _change_json(change: Change) -> Json:
 
 def _must_exist(opening: Opening) -> None:
     path = opening.settings.store_path
-    if path is None or not path.exists():
+    if path is not None and not path.exists():
         raise NotFound(f"there is no store {shown(opening.settings)}", what_to_do="the first `everstep run` makes it")

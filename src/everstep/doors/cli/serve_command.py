@@ -92,7 +92,7 @@ def _ready(settings: Settings, url: str, sign_in_url: str, recovered: int) -> Js
         "url": url,
         "sign_in_url": sign_in_url,
         "pid": os.getpid(),
-        "store": str(settings.store_path),
+        "store": str(settings.store_path or shown(settings)),
         "recovered": recovered,
     }
 

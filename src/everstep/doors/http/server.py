@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from everstep.domain.errors import EverstepError, NotAllowed, SettingsError
 from everstep.doors.http.answer import App
 from everstep.doors.http.sockets import ClosableSocket
-from everstep.settings.values import ServeSettings
+from everstep.settings.parts import ServeSettings
 
 WEBSOCKET_BYTES_MAX: Final = 64 * 1024
 HEADERS_BYTES_MAX: Final = 64 * 1024

@@ -87,7 +87,7 @@ class Finder:
         """Somebody who answers; raises StoreLocked if the holder says nothing."""
         refused: StoreLocked | None = None
         for _ in range(KNOCKS):
-            if self._settings.lock_path.exists():
+            if self._settings.store_path is not None and self._settings.lock_path.exists():
                 client = await find_engine(self._settings)
                 if client is not None:
                     await client.close()

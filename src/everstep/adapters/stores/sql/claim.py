@@ -56,22 +56,25 @@ class ClaimUnit:
         lease_all(desk, claim.at, started)
         return [one for _, one in started]
 
-    def _values(self) -> dict[str, str | int]:
+    def _values(self) -> dict[str, str | int | None]:
         """What a database may pass over by itself; one that gives row by row leaves it to `_allowed`."""
         claim = self.claim
+        most = claim.limit + SUSPECTS_MAX * bool(claim.suspects)
         return {
             "passing_over": json.dumps(sorted(claim.passing_over)),
             "suspect_from": claim.suspect_from,
             "suspects": claim.suspects,
-            "most": claim.limit + SUSPECTS_MAX * bool(claim.suspects),
+            "tools": None if claim.tools is None else json.dumps(sorted(claim.tools)),
+            "most": most,
+            "look": 4 * most,
         }
 
     def _candidates(self, desk: Desk) -> list[tuple[Any, ...]]:
         claim = self.claim
         if claim.only is None:
-            found = desk.rows("claim_candidates", self._values())
+            found = desk.candidates("claim_candidates", self._values())
         else:
-            found = desk.rows("claim_candidates_of", self._values() | {"ids": json.dumps(sorted(claim.only))})
+            found = desk.candidates("claim_candidates_of", self._values() | {"ids": json.dumps(sorted(claim.only))})
         return list(islice(self._allowed(found), claim.limit))
 
     def _allowed(self, found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

@@ -130,6 +130,10 @@ class Desk(ABC):
     def in_turn(self, what: str, name: str) -> None:
         """Until this transaction ends nobody else does the same with the same name."""
 
+    def candidates(self, name: str, values: Any) -> Iterable[tuple[Any, ...]]:
+        """Tasks that may be claimed, in their order; nobody else claims them before this transaction ends."""
+        return self.rows(name, values)
+
     def guard(self, task: TaskId) -> Guard | None:
         """What stands now; None if there is no such task."""
         return self.guards.find(task) or next((guard_of(row) for row in self.rows("find_guard", (task,))), None)

@@ -4,9 +4,9 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+from everstep.adapters.stores import forks
 from everstep.adapters.stores.groupcommit import GroupCommit
 from everstep.adapters.stores.sql.apply import StatementUnit, Unit
-from everstep.adapters.stores.sqlite import forks
 from everstep.adapters.stores.sqlite.artifacts import Artifacts
 from everstep.adapters.stores.sqlite.ledger import Ledger
 from everstep.adapters.stores.sqlite.lock import Lock

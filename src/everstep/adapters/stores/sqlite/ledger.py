@@ -14,12 +14,12 @@ from typing import Final
 import apsw
 
 from everstep.adapters.stores.chain import Seal
+from everstep.adapters.stores.forks import bury
 from everstep.adapters.stores.sql.apply import Unit
 from everstep.adapters.stores.sql.desk import Guards, Mismatch
 from everstep.adapters.stores.sqlite.bulk import Bulk
 from everstep.adapters.stores.sqlite.connect import Durability, connect, make_durable, one, read, translate
 from everstep.adapters.stores.sqlite.desk import SqliteDesk
-from everstep.adapters.stores.sqlite.forks import bury
 from everstep.domain.errors import EverstepError, StoreError, Unavailable, Validation
 from everstep.domain.ids import Seq, TaskId, WorkerId
 from everstep.ports.fault import Fault, no_fault

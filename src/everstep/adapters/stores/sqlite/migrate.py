@@ -5,58 +5,27 @@ goes on from there. `schema.sql` is the sum of the migrations, for reading.
 """
 
 import os
-import re
 from collections.abc import Callable, Sequence
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 import apsw
 
+from everstep.adapters.stores.sql.migrations import Migration, migrations_of
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
 from everstep.adapters.stores.sqlite.sql import sql
 from everstep.domain.errors import StoreRefused
 from everstep.domain.ids import Instant
-from everstep.domain.record import record
 from everstep.ports.fault import Fault, no_fault
 
-_NAME: Final = re.compile(r"(\d{4})_(\w+)\.sql")
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
 _APPLICATION_ID_AT: Final = 68
 
 
-@record
-class Migration:
-    """One step forward, and the way back."""
-
-    number: int
-    name: str
-    up: str
-    down: str
-
-    @property
-    def checksum(self) -> str:
-        """Of what was applied."""
-        return sha256(self.up.encode()).hexdigest()
-
-
-@cache
 def migrations() -> tuple[Migration, ...]:
     """All of them, in order, without a gap."""
-    folder = files(__package__) / "migrations"
-    found = []
-    for entry in folder.iterdir():
-        named = _NAME.fullmatch(entry.name)
-        if named:
-            down = (folder / f"{entry.name[:-4]}.down.sql").read_text(encoding="utf-8")
-            up = entry.read_text(encoding="utf-8")
-            found.append(Migration(number=int(named[1]), name=named[2], up=up, down=down))
-    found.sort(key=lambda one: one.number)
-    assert [one.number for one in found] == list(range(1, len(found) + 1))
-    return tuple(found)
+    return migrations_of(__package__ or "")
 
 
 def refuse_foreign(path: Path) -> None:

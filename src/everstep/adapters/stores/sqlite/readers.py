@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 
 import apsw
 
+from everstep.adapters.stores.forks import bury
 from everstep.adapters.stores.sqlite.connect import connect, translated
-from everstep.adapters.stores.sqlite.forks import bury
 from everstep.adapters.stores.sqlite.sql import sql
 from everstep.domain.errors import EngineClosed, StoreError
 

@@ -1,0 +1,126 @@
+"""The desk on a shared database: what others may write meanwhile is locked, or compared by the write itself."""
+
+from typing import Any, Final
+
+from everstep.adapters.stores.chain import Seal
+from everstep.adapters.stores.journal import too_many_tasks
+from everstep.adapters.stores.postgres.connect import Connection
+from everstep.adapters.stores.postgres.sql import sql
+from everstep.adapters.stores.sql.desk import HALT, Desk, Guards
+from everstep.adapters.stores.sql.rows import Guard, guard_of
+from everstep.domain.ids import TaskId, WorkerId
+
+PLACES: Final = 20
+"""Bits of a place that count within a transaction."""
+
+
+class PgDesk(Desk):
+    """The writer's connection inside a transaction, and what is known for as long as that lasts."""
+
+    def __init__(self, connection: Connection, guards: Guards, me: WorkerId, seal: Seal) -> None:
+        self.connection = connection
+        self.guards = guards
+        self.me = me
+        self.seal = seal
+        self._halted: bool | None = None
+        self._place = 0
+        self._numbers: list[int] = []
+        self._headroom: dict[str, int] = {}
+        self._locked: set[TaskId] = set()
+
+    def begin(self, number: int) -> None:
+        """A new transaction, with a mark by which it can be found again."""
+        cursor = self.connection.execute(sql("begin"), {"number": number, "worker": self.me})
+        while cursor.nextset():
+            pass
+        ((place, halted),) = cursor.fetchall()
+        self._place, self._halted = place << PLACES, halted
+        self._headroom.clear()
+        self._locked.clear()
+
+    def rows(self, name: str, values: Any = None) -> list[tuple[Any, ...]]:
+        """All of them."""
+        cursor = self.connection.execute(sql(name), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def run(self, name: str) -> None:
+        """A statement without values or rows."""
+        self.connection.execute(sql(name))
+
+    def change(self, name: str, values: Any) -> int:
+        """How many rows it changed."""
+        return self.connection.execute(sql(name), values).rowcount
+
+    def change_many(self, name: str, values: list[tuple[Any, ...]]) -> int:
+        """In one message."""
+        if not values:
+            return 0
+        cursor = self.connection.cursor()
+        cursor.executemany(sql(name), values)
+        return cursor.rowcount
+
+    def insert_events(self, rows: list[tuple[Any, ...]]) -> None:
+        """Placed by transaction, then by count."""
+        self.change_many("insert_event", self.placed(rows))
+
+    def placed(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """The same, each with its place."""
+        first, self._place = self._place, self._place + len(rows)
+        return [(place, *row) for place, row in enumerate(rows, first)]
+
+    def candidates(self, name: str, values: Any) -> list[tuple[Any, ...]]:
+        """Locked first; the ends of their journals are read after, when nobody can write them any more."""
+        found = self.rows(name, values)
+        heads = dict(self.rows("heads_of", ([row[0] for row in found],))) if found else {}
+        return [(*row[:6], heads[row[0]], *row[7:]) for row in found]
+
+    def forget_journal(self, num: int) -> None:
+        """Places are never given again: transactions are numbered upwards."""
+        self.change("delete_events", (num,))
+
+    def number(self) -> int:
+        """From a handful that is ours."""
+        if not self._numbers:
+            self._numbers = [number for (number,) in self.rows("task_numbers")][::-1]
+        return self._numbers.pop()
+
+    @property
+    def halted(self) -> bool:
+        """As of this transaction."""
+        if self._halted is None:
+            self._halted = bool(self.rows("get_meta", (HALT,)))
+        return self._halted
+
+    def look_again(self) -> None:
+        """Into the database."""
+        self._halted = None
+        self._headroom.clear()
+        self._locked.clear()
+
+    def admit(self, owner: str, most: int) -> None:
+        """Counted once per transaction, while nobody else adds to it."""
+        if owner not in self._headroom:
+            self.in_turn("owner", owner)
+            ((live,),) = self.rows("count_live", (owner,))
+            self._headroom[owner] = most - live
+        if self._headroom[owner] <= 0:
+            raise too_many_tasks(most)
+        self._headroom[owner] -= 1
+
+    def in_turn(self, what: str, name: str) -> None:
+        """By the lock of a row."""
+        self.change("in_turn", (f"{what} {name}",))
+
+    def guard(self, task: TaskId) -> Guard | None:
+        """Locked by this transaction, so that it stays as it is; what is remembered may be old."""
+        if task in self._locked:
+            return self.guards.find(task)
+        found = self.rows("find_guard", (task,))
+        if found and found[0][-1] is None:  # written by somebody else while we waited: a new look sees it
+            found = self.rows("find_guard", (task,))
+        if not found:
+            return None
+        guard = guard_of(found[0])
+        self._locked.add(task)
+        self.guards.put(task, guard)
+        return guard

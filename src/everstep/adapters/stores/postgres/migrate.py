@@ -1,0 +1,82 @@
+"""Schema: numbered SQL files, each with a way back. Only `everstep db migrate` goes forward; an engine refuses.
+
+A migration and its record are one transaction, and whoever migrates holds the lock of a row of `meta`, so that two at
+once are one after the other. `min_schema` says which programs may still work beside newer ones.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import psycopg
+
+from everstep.adapters.stores.postgres.connect import Connection, read
+from everstep.adapters.stores.postgres.sql import sql
+from everstep.adapters.stores.sql.migrations import Migration, migrations_of
+from everstep.domain.errors import StoreRefused
+from everstep.domain.ids import Instant
+from everstep.ports.fault import Fault, no_fault
+
+
+def migrations() -> tuple[Migration, ...]:
+    """All of them, in order, without a gap."""
+    return migrations_of(__package__ or "")
+
+
+def refuse_other(connection: Connection, known: Sequence[Migration]) -> int:
+    """The schema's number; raises StoreRefused for one that this program cannot work with."""
+    version = version_of(connection, known)
+    if version < len(known):
+        raise StoreRefused(
+            "the database holds no store" if not version else f"the store has schema {version}, {len(known)} is needed",
+            what_to_do="everstep db migrate",
+        )
+    ((least,),) = read(connection, "get_meta", ("min_schema",))
+    if int(least) > len(known):
+        raise StoreRefused(
+            f"the store has schema {version}, this program knows {len(known)}; it was left untouched",
+            what_to_do="use the newer program",
+        )
+    return version
+
+
+def version_of(connection: Connection, known: Sequence[Migration]) -> int:
+    """How many migrations were applied; raises StoreRefused if they are not those that this program has."""
+    if read(connection, "has_store") == [(False,)]:
+        return 0
+    applied = read(connection, "list_migrations")
+    for (number, name, checksum), mine in zip(applied, known, strict=False):
+        if mine.checksum != checksum:
+            raise StoreRefused(f"migration {number} ({name}) of the store is not the one this program has")
+    return len(applied)
+
+
+def migrate(connection: Connection, at: Instant, *, known: Sequence[Migration], fault: Fault = no_fault) -> int:
+    """Forward to the newest schema; how many steps that took."""
+    with suppress(
+        psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable
+    ):  # somebody else is making it at the same time
+        read(connection, "make_meta")
+    steps = 0
+    while True:
+        with connection.transaction():
+            read(connection, "lock_meta")
+            version = version_of(connection, known)
+            if version >= len(known):
+                return steps
+            step = known[version]
+            fault("migrate.apply.before")
+            connection.execute(step.up.encode())
+            connection.execute(sql("insert_migration"), (step.number, step.name, step.checksum, at))
+            fault("migrate.apply.mid")
+        fault("migrate.apply.after")
+        steps += 1
+
+
+def migrate_down(connection: Connection, to: int, *, known: Sequence[Migration]) -> None:
+    """Back to an older schema, one transaction per step."""
+    while (version := version_of(connection, known)) > to:
+        with connection.transaction():
+            read(connection, "lock_meta")
+            connection.execute(known[version - 1].down.encode())
+            if version > 1:
+                connection.execute(sql("delete_migration"), (version,))

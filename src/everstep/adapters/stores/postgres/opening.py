@@ -1,0 +1,55 @@
+"""From an address to a connection that may write: connect, look, register. Blocking: called from a thread."""
+
+from typing import Final
+
+from everstep.adapters.stores.chain import Seal, seal_with
+from everstep.adapters.stores.postgres.connect import Connection, Durability, connect, read, translated, verify
+from everstep.adapters.stores.postgres.migrate import migrations, refuse_other
+from everstep.domain.record import record
+from everstep.ports.clock import Clock
+from everstep.ports.fault import Fault
+from everstep.ports.store import Worker
+
+FORGET_MS: Final = 7 * 24 * 3600 * 1000
+
+
+@record
+class Setup:
+    """What a store is told once."""
+
+    url: str
+    durability: Durability
+    fault: Fault
+    audit_key: str = ""
+
+    @property
+    def seal(self) -> Seal:
+        """How lines of journals are linked."""
+        return seal_with(self.audit_key)
+
+
+def prepare(setup: Setup, worker: Worker, clock: Clock) -> tuple[Connection, int]:
+    with translated():
+        connection = connect(setup.url)
+        try:
+            verify(connection, setup.durability)
+            version = refuse_other(connection, migrations())
+            with connection.transaction():
+                _register(connection, worker, clock)
+        except BaseException:
+            connection.close()
+            raise
+    return connection, version
+
+
+def _register(connection: Connection, worker: Worker, clock: Clock) -> None:
+    """One more incarnation. A store that came from elsewhere goes on behind the places that it holds."""
+    at, age = worker.started_at, clock.now() - worker.heartbeat_at
+    read(connection, "forget_workers", {"before": at - FORGET_MS})
+    read(connection, "forget_batches")
+    columns = (worker.id, worker.name, worker.host, worker.pid, worker.version, at, worker.heartbeat_at, age)
+    read(connection, "insert_worker", columns)
+    read(connection, "insert_batch", (worker.id,))
+    ((highest, next_transaction, places),) = read(connection, "highest_place")
+    if highest >= next_transaction + places:
+        read(connection, "put_meta", ("places", str(highest + 1 - next_transaction)))

@@ -1,0 +1,63 @@
+"""Payloads by content, in the database: any process can read what any other wrote."""
+
+from collections.abc import Callable, Sequence
+
+from everstep.adapters.stores.groupcommit import GroupCommit
+from everstep.adapters.stores.journal import check_payload
+from everstep.adapters.stores.postgres.readers import PgReader, PgReaders
+from everstep.adapters.stores.sql.apply import Unit
+from everstep.adapters.stores.sql.desk import Desk
+from everstep.domain.errors import NotFound, Unavailable
+from everstep.domain.ids import Digest
+from everstep.domain.record import record
+from everstep.domain.values import JsonValue
+from everstep.wire.values import digest_of, loads_strict
+
+
+@record
+class PayloadUnit:
+    """One payload."""
+
+    digest: Digest
+    raw: bytes
+    areas: tuple[str, ...] = ("artifact",)
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.raw)
+
+    def apply(self, desk: Desk) -> None:
+        desk.change("put_payload", (self.digest, self.raw))
+
+
+class PgPayloads:
+    """Equal payloads are one row."""
+
+    def __init__(self, readers: PgReaders, writes: Callable[[], GroupCommit[Unit]]) -> None:
+        self._readers = readers
+        self._writes = writes
+
+    async def put(self, payloads: Sequence[tuple[Digest, bytes]]) -> None:
+        """Durable when this returns."""
+        for digest, raw in payloads:
+            check_payload(digest, raw)
+        if payloads:
+            await self._writes().submit([PayloadUnit(digest=digest, raw=raw) for digest, raw in payloads])
+
+    async def get(self, digests: Sequence[Digest]) -> list[JsonValue]:
+        """Raises NotFound."""
+        return await self._readers.read(lambda reader: [loads_strict(_get(reader, digest)) for digest in digests])
+
+    def read(self, digest: Digest) -> bytes:
+        """The bytes of one payload, which are what their name says, or an error."""
+        return self._readers.ask(lambda reader: _get(reader, digest))
+
+
+def _get(reader: PgReader, digest: Digest) -> bytes:
+    found = reader.rows("get_payload", (digest,))
+    if not found:
+        raise NotFound(f"no payload {digest}")
+    raw: bytes = found[0][0]
+    if digest_of(raw) != digest:
+        raise Unavailable(f"the payload {digest} is damaged")
+    return raw

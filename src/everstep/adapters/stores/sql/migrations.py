@@ -1,0 +1,42 @@
+"""Numbered SQL files of a database, each with a way back."""
+
+import re
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final
+
+from everstep.domain.record import record
+
+_NAME: Final = re.compile(r"(\d{4})_(\w+)\.sql")
+
+
+@record
+class Migration:
+    """One step forward, and the way back."""
+
+    number: int
+    name: str
+    up: str
+    down: str
+
+    @property
+    def checksum(self) -> str:
+        """Of what was applied."""
+        return sha256(self.up.encode()).hexdigest()
+
+
+@cache
+def migrations_of(package: str) -> tuple[Migration, ...]:
+    """All of them, in order, without a gap."""
+    folder = files(package) / "migrations"
+    found = []
+    for entry in folder.iterdir():
+        named = _NAME.fullmatch(entry.name)
+        if named:
+            down = (folder / f"{entry.name[:-4]}.down.sql").read_text(encoding="utf-8")
+            up = entry.read_text(encoding="utf-8")
+            found.append(Migration(number=int(named[1]), name=named[2], up=up, down=down))
+    found.sort(key=lambda one: one.number)
+    assert [one.number for one in found] == list(range(1, len(found) + 1))
+    return tuple(found)

@@ -1,0 +1,311 @@
+"""What only a shared database can do to us: refuse, be cut off, lose an answer, be written by others meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Literal
+
+import psycopg
+import pytest
+
+from everstep.adapters.stores.postgres import ledger as ledgers
+from everstep.adapters.stores.postgres.connect import connect
+from everstep.adapters.stores.postgres.migrate import migrate, migrate_down, migrations
+from everstep.adapters.stores.postgres.store import PgStore
+from everstep.domain.errors import LeaseLost, StoreRefused, Unavailable
+from everstep.domain.ids import Instant, Seq
+from everstep.domain.task import StepCommit
+from everstep.ports.store import Commit, Committed, Created, Stale
+from everstep.testing.clock import VirtualClock
+from everstep.testing.conformance import facts as f
+from everstep.testing.conformance.facts import ONE
+from everstep.testing.conformance.stage import Scene
+from tests.postgres import schema, server_url
+from tests.proxy import Proxy
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with schema() as own:
+        yield own
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Scene]:
+    store, me = PgStore(url, clock=VirtualClock()), f.worker()
+    await store.open(me)
+    try:
+        yield Scene(store, me)
+    finally:
+        await store.close()
+
+
+# Refusals
+
+
+@pytest.mark.req("WF-19")
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("postgresql://postgres@127.0.0.1:1/postgres", "does not answer"),
+        ("postgresql://nobody@127.0.0.1:1/?nonsense=1", "cannot be read"),
+    ],
+)
+async def test_a_wrong_address_is_refused(url: str, says: str) -> None:
+    with pytest.raises((StoreRefused, Unavailable), match=says):
+        await PgStore(url, clock=VirtualClock()).open(f.worker())
+
+
+@pytest.mark.req("WF-19")
+async def test_a_database_that_is_not_there_is_refused() -> None:
+    url = server_url().replace("/postgres", "/missing")
+    with pytest.raises((StoreRefused, Unavailable), match="does not exist"):
+        await PgStore(url, clock=VirtualClock()).open(f.worker())
+
+
+async def test_a_database_without_a_store_is_refused_and_left_alone() -> None:
+    with schema(migrated=False) as url:
+        with pytest.raises(StoreRefused, match="holds no store") as refused:
+            await PgStore(url, clock=VirtualClock()).open(f.worker())
+        assert refused.value.what_to_do == "everstep db migrate"
+        with connect(url) as connection:
+            assert connection.execute("SELECT to_regclass('meta')").fetchall() == [(None,)]
+
+
+async def test_less_durability_than_promised_is_refused(url: str) -> None:
+    weak = url + "%20-csynchronous_commit%3Doff"
+    with pytest.raises(StoreRefused, match="synchronous_commit = off") as refused:
+        await PgStore(weak, clock=VirtualClock()).open(f.worker())
+    assert refused.value.code == "durability_not_met"
+    store = PgStore(weak, clock=VirtualClock(), durability="process")
+    await store.open(f.worker())
+    await store.close()
+
+
+@pytest.mark.req("WF-12")
+async def test_a_newer_store_is_refused_unless_it_says_that_older_programs_may(url: str) -> None:
+    with connect(url) as connection:
+        connection.execute("INSERT INTO migrations VALUES (2, 'later', 'x', 0)")
+    async with opened(url):
+        pass
+    with connect(url) as connection:
+        connection.execute("UPDATE meta SET value = '2' WHERE key = 'min_schema'")
+    with pytest.raises(StoreRefused, match="this program knows 1"):
+        await PgStore(url, clock=VirtualClock()).open(f.worker())
+
+
+# Schema
+
+
+def fingerprint(connection: psycopg.Connection[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    return (
+        connection.execute(
+            "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns"
+            " WHERE table_schema = current_schema() ORDER BY 1, 2"
+        ).fetchall()
+        + connection.execute(
+            "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1"
+        ).fetchall()
+    )
+
+
+@pytest.mark.req("WF-23")
+def test_forward_back_and_forward_is_the_same_schema(url: str) -> None:
+    with connect(url) as connection:
+        before = fingerprint(connection)
+        migrate_down(connection, 0, known=migrations())
+        assert len(fingerprint(connection)) < len(before) / 10
+        assert migrate(connection, Instant(1), known=migrations()) == len(migrations())
+        assert fingerprint(connection) == before
+
+
+async def test_two_who_migrate_at_once_migrate_once() -> None:
+    with schema(migrated=False) as url:
+
+        def forward() -> int:
+            with connect(url) as connection:
+                return migrate(connection, Instant(0), known=migrations())
+
+        steps = await asyncio.gather(*(asyncio.to_thread(forward) for _ in range(4)))
+        assert sum(steps) == len(migrations())
+
+
+# Answers that are lost
+
+
+@pytest.mark.parametrize(("how", "became"), [("before", "sent again"), ("after", "committed")])
+async def test_a_commit_whose_answer_is_lost_is_looked_for(
+    url: str, how: Literal["before", "after"], became: str
+) -> None:
+    with Proxy(url) as proxy:
+        async with opened(proxy.url) as on:
+            state = await on.held()
+            proxy.cut_commit(how)
+            answer = await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),)))
+            assert isinstance(answer, Committed)
+            assert proxy.cuts == 1
+            assert on.store._hold.ledger.resolved[became] == 1  # type: ignore[attr-defined]
+            assert await on.seqs(state.id) == [1, 2, 3]
+            (made,) = await on.store.create_tasks((f.new_task(key="k"),))
+            proxy.cut_commit(how)
+            (again,) = await on.store.create_tasks((f.new_task(key="other"),))
+            assert isinstance(made, Created)
+            assert isinstance(again, Created)
+            await on.sound()
+
+
+async def test_a_connection_that_is_cut_is_opened_again(url: str) -> None:
+    with Proxy(url) as proxy:
+        async with opened(proxy.url) as on:
+            state = await on.held()
+            proxy.cut()
+            assert (await on.load(state.id)).id == state.id
+            proxy.cut()
+            answer = await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),)))
+            assert isinstance(answer, Committed)
+            proxy.cut()
+            on.store.beat(on.me.id, f.later(1))
+
+
+async def test_a_database_that_is_away_is_unavailable_and_then_there_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers, "BACKOFF_MIN_S", 0.01)
+    monkeypatch.setattr(ledgers, "BACKOFF_MAX_S", 0.02)
+    with Proxy(url) as proxy:
+        async with opened(proxy.url) as on:
+            state = await on.held()
+            proxy.down = True
+            proxy.cut()
+            commit = f.step_commit(state, proposals=(f.proposal(ONE),))
+            with pytest.raises(Unavailable):
+                await on.commit(commit)
+            with pytest.raises(Unavailable):
+                await on.load(state.id)
+            assert (await on.store.info()).details["status"] == "down"
+            proxy.down = False
+            assert isinstance(await once_back(on, commit), Committed)
+
+
+async def once_back(on: Scene, commit: StepCommit) -> Commit:
+    while True:
+        try:
+            return await on.commit(commit)
+        except Unavailable:
+            await asyncio.sleep(0.01)
+
+
+# Others who write
+
+
+@pytest.mark.req("WF-28")
+async def test_two_stores_never_claim_the_same_task(url: str) -> None:
+    async with opened(url) as one, opened(url) as two:
+        tasks = [await one.created() for _ in range(40)]
+        taken = await asyncio.gather(
+            *(on.store.claim_tasks(f.claim(on.me, 5)) for _ in range(6) for on in (one, two)),
+        )
+        claimed = [lease.lease.task for many in taken for lease in many]
+        claimed += [lease.lease.task for on in (one, two) for lease in await on.claim()]
+        assert sorted(claimed) == sorted(tasks)
+
+
+async def test_the_owner_with_the_fewest_tasks_comes_first(url: str) -> None:
+    async with opened(url) as on:
+        many = [await on.created(owner="many") for _ in range(6)]
+        few = [await on.created(owner="few") for _ in range(2)]
+        first = [one.lease.task for one in await on.store.claim_tasks(f.claim(on.me, 4))]
+        assert sorted(first) == sorted([*many[:2], *few])
+
+
+async def test_what_another_wrote_is_seen_by_the_holder(url: str) -> None:
+    async with opened(url) as holder, opened(url) as other:
+        state = await holder.held()
+        stale_commit = f.step_commit(state, proposals=(f.proposal(ONE),))
+        _, opened_pause, _ = f.paused()
+        command = f.command(await other.load(state.id), opened_pause)
+        assert isinstance(await other.command(command), Committed)
+        answer = await holder.commit(stale_commit)
+        assert isinstance(answer, Stale)
+        assert (answer.epoch, answer.worker, answer.last_seq) == (1, holder.me.id, 3)
+
+
+@pytest.mark.req("WF-14", "WF-28")
+async def test_two_who_sweep_at_once_move_a_task_once(url: str) -> None:
+    async with opened(url) as dead, opened(url) as one, opened(url) as two:
+        state = await dead.held()
+        sweep = f.sweep(await one.load(state.id))
+        answers = await asyncio.gather(*(on.sweep(sweep) for on in (one, two)))
+        assert sorted(type(answer).__name__ for answer in answers) == ["Committed", "Stale"]
+        late = await dead.commit(f.step_commit(state, proposals=(f.proposal(ONE),)))
+        assert isinstance(late, Stale)
+        assert late.epoch == 2
+        await one.sound()
+
+
+async def test_a_fenced_worker_never_returns(url: str) -> None:
+    async with opened(url) as silent, opened(url) as on:
+        state = await silent.held()
+        clock = VirtualClock()
+        assert await on.store.find_dead(on.me.id, Instant(clock.now() - 30_000), 10) == []
+        (dead,) = await on.store.find_dead(on.me.id, Instant(clock.now() + 60_000), 10)
+        assert dead.task == state.id
+        with pytest.raises(LeaseLost):
+            silent.store.beat(silent.me.id, clock.now())
+
+
+async def test_the_line_of_all_journals_never_skips_a_commit_that_is_under_way(url: str) -> None:
+    async with opened(url) as on:
+        await on.created()
+        last = await on.store.tail.last()
+        assert last is not None
+        with connect(url) as slow:
+            slow.execute("BEGIN")
+            slow.execute("UPDATE batches SET number = number + 0 WHERE worker = 'nobody'")
+            slow.execute("SELECT pg_current_xact_id()")
+            await on.created()
+            assert await on.store.tail.read(last.place, 10) == [], "the slow one may still write a smaller place"
+            slow.execute("COMMIT")
+        assert len(await on.store.tail.read(last.place, 10)) == 1
+
+
+async def test_a_store_that_came_from_elsewhere_goes_on_behind_its_last_place(url: str) -> None:
+    async with opened(url) as on:
+        await on.created()
+    with connect(url) as connection:
+        connection.execute("UPDATE events SET id = id + (1::bigint << 40)")
+    async with opened(url) as on:
+        last = await on.store.tail.last()
+        assert last is not None
+        await on.created()
+        (line,) = await on.store.tail.read(last.place, 10)
+        assert line.place > last.place
+
+
+async def test_one_locked_task_delays_no_other(url: str) -> None:
+    async with opened(url) as on:
+        stuck, free = await on.held(), await on.held()
+        with connect(url) as rude:
+            rude.execute("BEGIN")
+            rude.execute("SELECT 1 FROM tasks WHERE id = %s FOR UPDATE", (stuck.id,))
+            commits = [f.step_commit(state, proposals=(f.proposal(ONE),)) for state in (stuck, free)]
+            first = asyncio.ensure_future(on.commit(commits[0]))
+            second = asyncio.ensure_future(on.commit(commits[1]))
+            assert isinstance(await second, Committed)
+            with pytest.raises(Unavailable):
+                await first
+            rude.execute("ROLLBACK")
+        assert isinstance(await on.commit(commits[0]), Committed)
+        assert await on.seqs(stuck.id) == [1, 2, 3]
+
+
+async def test_a_value_that_the_database_cannot_hold_is_refused_alone(url: str) -> None:
+    async with opened(url) as on:
+        good, bad = f.new_task(), replace(f.new_task(), title="nul\0")
+        answers = await asyncio.gather(
+            on.store.create_tasks((good,)), on.store.create_tasks((bad,)), return_exceptions=True
+        )
+        assert isinstance(answers[0], list | tuple)
+        assert "refuses" in str(answers[1])
+        assert await on.seqs(good.id) == [Seq(1)]
