@@ -34,13 +34,22 @@ def build() -> bool:
         if built_digest() == digest:
             return False
         env = {**os.environ, "PATH": os.pathsep.join([str(node().parent), os.environ.get("PATH", "")])}
-        run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", env=env)
+        install(env)
         run("npx", "--no-install", "tsc", "--noEmit", env=env)
         run(
             "npx", "--no-install", "vite", "build", "--logLevel=warn", "--outDir", str(STATIC), "--emptyOutDir", env=env
         )
         LABEL.write_text(json.dumps({"version": version(), "digest": digest, "sizes": sizes()}, indent=1) + "\n")
         return True
+
+
+def install(env: dict[str, str]) -> None:
+    """What the lock file names, and nothing else; once."""
+    wanted = hashlib.sha256((SOURCE / "package-lock.json").read_bytes()).hexdigest()
+    label = SOURCE / "node_modules/.everstep"
+    if not label.exists() or label.read_text() != wanted:
+        run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", env=env)
+        label.write_text(wanted)
 
 
 def source_digest() -> str:

@@ -8,6 +8,8 @@ import { at, prefix } from "./data/base.ts";
 import { connected } from "./data/connection.ts";
 import { needsYou } from "./data/inbox.ts";
 import { may, owner, signedOut, token } from "./data/session.ts";
+import { InboxPage } from "./pages/inbox.tsx";
+import { TaskPage } from "./pages/task.tsx";
 import { TasksPage } from "./pages/tasks.tsx";
 import { Banners, ConnectionWord } from "./ui/connection.tsx";
 import { Icon, Logo } from "./ui/marks.tsx";
@@ -80,6 +82,8 @@ export function App() {
         {token.value !== null && (
           <Router>
             <Route path={at("/")} component={TasksPage} />
+            <Route path={at("/tasks/:id")} component={TaskPage} />
+            <Route path={at("/inbox/:pause?")} component={InboxPage} />
             <Route default component={Nothing} />
           </Router>
         )}

@@ -5,6 +5,8 @@ import "./style/tokens.css";
 import "./style/base.css";
 import "./style/shell.css";
 import "./style/tasks.css";
+import "./style/task.css";
+import "./style/inbox.css";
 
 const place = document.querySelector("#app");
 if (place) {

@@ -88,7 +88,7 @@ export class Client {
       } catch (error) {
         if (error instanceof Over) return;
         if (!(error instanceof Cut)) throw error;
-        if (!opened && !attempt.signal.aborted) ladder.failed(way, Date.now());
+        if (!opened && !attempt.signal.aborted && !error.away) ladder.failed(way, Date.now());
         wait = attempt.signal.aborted ? 0 : backoff.cut(Date.now(), Math.random(), error.retryAfterMs);
       } finally {
         clearTimeout(better);

@@ -1,12 +1,11 @@
 // Everything that waits for somebody, for the count in the rail and the inbox page alike.
 
 import { computed, effect } from "@preact/signals";
+import { inInbox } from "../logic/status.ts";
 import type { Page, Pause } from "./api.ts";
 import { onEvent, onReturn } from "./live.ts";
 import { resource } from "./resource.ts";
 import { get, signedOut } from "./session.ts";
-
-const ELSEWHERE: ReadonlySet<string> = new Set(["userRequested", "resourcePressure"]);
 
 async function all(): Promise<Pause[]> {
   const found: Pause[] = [];
@@ -16,7 +15,7 @@ async function all(): Promise<Pause[]> {
     found.push(...page.items);
     cursor = page.next_cursor;
   } while (cursor !== null && found.length < 5000);
-  return found.filter((pause) => !ELSEWHERE.has(pause.reason.type));
+  return found.filter((pause) => inInbox(pause.reason.type));
 }
 
 export const inbox = resource(all, 500);

@@ -9,6 +9,9 @@ export interface Shown {
 
 const NOT_IN_INBOX: ReadonlySet<string> = new Set(["userRequested", "resourcePressure"]);
 
+/** Whether a pause asks somebody something; others are lifted where the task is steered. */
+export const inInbox = (type: string): boolean => !NOT_IN_INBOX.has(type);
+
 export const TERMINAL: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
 interface TaskLike {

@@ -1,0 +1,149 @@
+// One task, followed: the Task itself, read again when something has happened, and the fold of its journal.
+
+import { signal } from "@preact/signals";
+import { Refused } from "../client/client.ts";
+import type { Frame, JournalEvent } from "../client/client.ts";
+import { empty, fold, newStep } from "../logic/fold.ts";
+import type { View } from "../logic/fold.ts";
+import { instant } from "../logic/times.ts";
+import type { Step, Task } from "./api.ts";
+import { ticks } from "./live.ts";
+import type { Tick } from "./live.ts";
+import { resource } from "./resource.ts";
+import { client, get, signedOut } from "./session.ts";
+
+/** A line of the journal; what the event holds is read when somebody looks at it. */
+export interface Entry {
+  seq: number;
+  at: string;
+  type: string;
+  step: string | null;
+  actor: string;
+}
+
+const PAINT_MS = 100;
+const HIDDEN_PAINT_MS = 1000;
+const LARGE = 200;
+
+export class TaskData {
+  readonly id: string;
+  readonly task;
+  /** Changes whenever there is something new to paint. */
+  readonly version = signal(0);
+  /** The journal has been read to its end. */
+  readonly caughtUp = signal(false);
+  view: View = empty();
+  journal: Entry[] = [];
+  /** Text that tools stream while they run; not recorded. */
+  readonly streamed = signal<ReadonlyMap<string, string>>(new Map());
+  readonly gone = signal<Error | null>(null);
+  private readonly stopping = new AbortController();
+  private painting: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(id: string) {
+    this.id = id;
+    this.task = resource(() => get<Task>(`/v1/tasks/${encodeURIComponent(id)}`), 350);
+  }
+
+  start(): void {
+    void this.task.refresh().then(() => {
+      const found = this.task.value.value;
+      if (found) this.seed(found);
+      if (this.task.error.value) this.gone.value = this.task.error.value;
+      else void this.follow();
+    });
+  }
+
+  stop(): void {
+    this.stopping.abort();
+    this.task.stop();
+    clearTimeout(this.painting);
+  }
+
+  /** What a step is called: as the server says, else as the plan does. */
+  step(id: string): Step | undefined {
+    return this.task.value.value?.steps?.find((step) => step.id === id);
+  }
+
+  /** Something to look at before the journal is here. */
+  private seed(task: Task): void {
+    for (const step of task.steps ?? []) {
+      this.view.order.push(step.id);
+      this.view.steps.set(step.id, newStep(step.id, {
+        title: step.title, tool: step.tool, status: step.status, phase: step.phase, startedAt: instant(step.started_at), endedAt: instant(step.ended_at),
+        itemsTotal: step.counts?.total ?? null,
+      }));
+    }
+    this.view.status = task.status;
+    this.paint();
+  }
+
+  private async follow(): Promise<void> {
+    const fresh = empty();
+    let view = fresh;
+    this.journal = [];
+    try {
+      for await (const frame of client().frames({ task: this.id, after: 0, signal: this.stopping.signal })) {
+        if (frame.type === "event" && frame.event) {
+          fold(view, frame.event);
+          this.note(frame.event);
+          if (this.caughtUp.value) this.changed(frame.event);
+        } else if (frame.type === "live") {
+          this.view = view;
+          this.caughtUp.value = true;
+          this.task.stale();
+          this.paint();
+        } else if (frame.type === "snapshot") {
+          view = empty();
+          this.view = view;
+          this.journal = [];
+          this.seed(frame.task as Task);
+          view.seq = frame.seq ?? 0;
+          this.task.value.value = frame.task as Task;
+        } else this.volatile(frame);
+      }
+    } catch (error) {
+      if (this.stopping.signal.aborted) return;
+      if (error instanceof Refused && error.status % 1000 === 401) {
+        signedOut.value = true;
+        const back = signedOut.subscribe((out) => {
+          if (out) return;
+          setTimeout(() => back());
+          if (!this.stopping.signal.aborted) void this.follow();
+        });
+      } else this.gone.value = error as Error;
+    }
+  }
+
+  private note(event: JournalEvent): void {
+    const actor = event.actor as { kind: string; id: string } | undefined;
+    this.journal.push({ seq: event.seq, at: event.at, type: event.type, step: event.step, actor: actor ? (actor.kind === "system" ? "engine" : actor.id) : "" });
+  }
+
+  private changed(event: JournalEvent): void {
+    if (event.step !== null && this.streamed.value.has(event.step)) {
+      const rest = new Map(this.streamed.value);
+      rest.delete(event.step);
+      this.streamed.value = rest;
+    }
+    if (this.view.steps.size < LARGE || !event.type.startsWith("attempt.")) this.task.stale();
+    this.paint();
+  }
+
+  private volatile(frame: Frame): void {
+    if (frame.type === "tick") ticks.value = new Map([...ticks.value, [this.id, frame as unknown as Tick]]);
+    if (frame.type === "output") {
+      const step = frame.step as string;
+      const before = frame.n === 1 ? "" : (this.streamed.value.get(step) ?? "");
+      this.streamed.value = new Map([...this.streamed.value, [step, (before + String(frame.text)).slice(-64_000)]]);
+    }
+  }
+
+  private paint(): void {
+    if (this.painting !== undefined) return;
+    this.painting = setTimeout(() => {
+      this.painting = undefined;
+      this.version.value += 1;
+    }, document.hidden ? HIDDEN_PAINT_MS : PAINT_MS);
+  }
+}
