@@ -32,6 +32,8 @@ class Change:
     step: StepSpec | None = None
     after: str | None = None
     note: str | None = None
+    untrusted: bool = False
+    """Whether a stranger wrote the step: nobody vouches for it, whoever wrote the rest of the plan."""
 
 
 def changed(plan: PlanSpec, changes: tuple[Change, ...]) -> PlanSpec:

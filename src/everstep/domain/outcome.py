@@ -80,6 +80,8 @@ class Spawns:
     digest: Digest
     inputs: JsonObject
     published: bool
+    written: bool
+    """Whether it stands in the plan of the step as it is, and is no value from elsewhere."""
 
 
 @record

@@ -140,6 +140,8 @@ class TaskState:
     handover: Handover | None = None
     """What is between the task and a client that takes over; nothing for most."""
     revision: int = 1
+    strange: frozenset[str] = frozenset()
+    """Steps that strangers brought in or changed."""
     status: TaskStatus = TaskStatus.QUEUED
     generation: int = 1
     epoch: Epoch = Epoch(0)

@@ -10,6 +10,7 @@ from everstep.domain.ids import StepPath, TaskId, child_id
 from everstep.domain.outcome import Failed, Outcome, Spawns, Succeeded
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
+from everstep.domain.vouched import vouches_for
 from everstep.engine import control
 from everstep.engine.accept import accept_inputs, accept_plan, with_defaults
 from everstep.engine.commit import HeldTask
@@ -24,7 +25,7 @@ async def prepare(held: HeldTask, path: StepPath, wanted: Spawns, kit: Kit) -> O
     """Check the plan of a child and have it ready for the commit; a failure if it may not be one."""
     state = held.state
     attempt = state.steps[path].attempt
-    refused = await _refused(state, wanted, kit)
+    refused = await _refused(state, path, wanted, kit)
     if refused is not None or attempt is None:
         return wanted if refused is None else Failed(failure=refused)
     request = Request(
@@ -33,7 +34,7 @@ async def prepare(held: HeldTask, path: StepPath, wanted: Spawns, kit: Kit) -> O
         inputs=with_defaults(wanted.plan, wanted.inputs),
         actor=kit.actor,
         owner=state.owner,
-        trusted=wanted.published or state.trusted,
+        trusted=_trusted(state, path, wanted),
         workspace=state.workspace,
         labels=state.labels,
         priority=state.priority,
@@ -46,13 +47,18 @@ async def prepare(held: HeldTask, path: StepPath, wanted: Spawns, kit: Kit) -> O
     return wanted
 
 
-async def _refused(state: TaskState, wanted: Spawns, kit: Kit) -> Failure | None:
-    if not state.trusted and not wanted.published:
+def _trusted(state: TaskState, path: StepPath, wanted: Spawns) -> bool:
+    """Plans that the operator publishes, or that stand in a step somebody vouches for; a plan out of data is data."""
+    return wanted.published or (wanted.written and vouches_for(state, path))
+
+
+async def _refused(state: TaskState, path: StepPath, wanted: Spawns, kit: Kit) -> Failure | None:
+    if not wanted.published and not vouches_for(state, path):
         return _failure("policy_denied", "this plan may only use plans that the operator publishes by name")
     if await _depth(state, kit) >= DEPTH_MAX:
         return _failure("plan_too_deep", f"tasks make tasks {DEPTH_MAX} deep at most")
     try:
-        accept_plan(wanted.plan, kit, trusted=wanted.published or state.trusted)
+        accept_plan(wanted.plan, kit, trusted=_trusted(state, path, wanted))
         accept_inputs(wanted.plan, wanted.inputs, kit)
     except PlanError as error:
         named = "; ".join(f"{problem.path} {problem.message}" for problem in error.problems[:3])

@@ -13,6 +13,7 @@ from everstep.domain.redact import RedactedStream
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.usage import Measured, Meter, Usage
 from everstep.domain.values import JsonValue
+from everstep.domain.vouched import vouches_for
 from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
 from everstep.engine.timing import attempt_ends
@@ -107,8 +108,7 @@ class CallContext:
         state, step = self._state, self._state.steps[self._intent.step]
         said = source_of(state.specs[split_path(self._intent.step)[0]], step.detour).arguments or {}
         given = step.arguments or {}
-        vouched_for = state.trusted and (state.parent is None or state.parent.link != "undo_of")  # those carry outputs
-        return Origin(trusted=vouched_for, written={name: value for name, value in said.items() if name not in given})
+        return Origin(trusted=vouches_for(state, self._intent.step), written={name: value for name, value in said.items() if name not in given})
 
     def now(self) -> Instant:
         return self._kit.clock.now()

@@ -56,7 +56,7 @@ async def _request(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Request:
         (state.inputs.value,) = await kit.store.get_payloads((state.inputs.digest,))
     assert isinstance(state.inputs.value, dict)
     inputs = with_defaults(state.plan, {**state.inputs.value, **wish.inputs})
-    accept_plan(state.plan, kit, trusted=state.trusted)
+    accept_plan(state.plan, kit, trusted=state.trusted and not state.strange)
     accept_inputs(state.plan, inputs, kit)
     return Request(
         plan=state.plan,
@@ -64,7 +64,7 @@ async def _request(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Request:
         inputs=inputs,
         actor=who.actor,
         owner=who.owner,
-        trusted=state.trusted,
+        trusted=state.trusted and not state.strange,
         workspace=state.workspace,
         key=wish.key,
         title=wish.title or (None if wish.inputs else state.title),

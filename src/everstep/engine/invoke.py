@@ -159,7 +159,13 @@ def _bounded(outcome: Outcome, limits: LimitsSpec) -> Outcome:
 def _result(entry: Entry, result: JsonValue | Deferred | Listening | Subplan, kit: Kit, wall_s: float) -> Outcome:
     """Strict JSON that fits the tool's own schema, or the tool has a bug."""
     if isinstance(result, Subplan):
-        return Spawns(plan=result.plan, digest=result.digest, inputs=result.inputs, published=result.published)
+        return Spawns(
+            plan=result.plan,
+            digest=result.digest,
+            inputs=result.inputs,
+            published=result.published,
+            written=result.written,
+        )
     if isinstance(result, Listening):
         return Listens(event=result.event, key=result.key, until=result.until)
     untrusted = not entry.spec.trusted_output

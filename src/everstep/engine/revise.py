@@ -1,6 +1,9 @@
 """Patch: another revision of a task's remaining plan, as one guarded command."""
 
+from dataclasses import replace
+
 from everstep.domain import events as e
+from everstep.domain.changes import Change
 from everstep.domain.commands import Drafts, illegal
 from everstep.domain.errors import Conflict
 from everstep.domain.ids import Digest, StepPath, TaskId
@@ -73,7 +76,12 @@ def _revision(state: TaskState, wish: Patch, kit: Kit) -> Revision:
             what_to_do=f"look at the plan as it is, then decide: everstep show {state.id} --plan",
             details={"revision": state.revision},
         )
-    return revise(state, wish.ops, kit.catalog.effect_of)
+    revision = revise(state, wish.ops, kit.catalog.effect_of)
+    return revision if wish.trusted or not state.trusted else replace(revision, diff=tuple(map(_strange, revision.diff)))
+
+
+def _strange(change: Change) -> Change:
+    return replace(change, untrusted=change.step is not None)
 
 
 def _accept(state: TaskState, wish: Patch, revision: Revision, kit: Kit) -> None:

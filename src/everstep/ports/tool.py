@@ -235,6 +235,8 @@ class Subplan:
     inputs: JsonObject
     published: bool
     """Whether the operator's configuration offers it by name, to whoever asks."""
+    written: bool = False
+    """Whether it stands in the plan of the step as it is, and is no value from elsewhere."""
 
 
 class ToolError(Exception):

@@ -29,18 +29,26 @@ class ChangeData(Struct, omit_defaults=True):
     step: dict[str, Any] | None = None  # any JSON: msgspec has no recursive type for it
     after: str | None = None
     note: str | None = None
+    untrusted: bool = False
 
     @classmethod
     def of(cls, change: Change) -> "ChangeData":
         step = None if change.step is None else cast("dict[str, Any]", STEP.write(change.step))
-        return cls(change.op, change.id, step, change.after, change.note)
+        return cls(change.op, change.id, step, change.after, change.note, change.untrusted)
 
     def body(self) -> Change:
         notes: list[Problem] = []
         step = None if self.step is None else STEP.read(self.step, Place(notes, label="the step"))
         if notes:
             raise ValueError("; ".join(note.message for note in notes))
-        return Change(op=cast("Any", self.op), id=self.id, step=step, after=self.after, note=self.note)
+        return Change(
+            op=cast("Any", self.op),
+            id=self.id,
+            step=step,
+            after=self.after,
+            note=self.note,
+            untrusted=self.untrusted,
+        )
 
 
 def change_json(change: Change) -> JsonObject:

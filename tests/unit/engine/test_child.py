@@ -17,6 +17,7 @@ from everstep.facade.views import Result
 from everstep.ports.store import TaskFilter
 from everstep.ports.tool import Misconfigured
 from everstep.testing.engine import TestEngine
+from tests.unit.doors.api.window import Window
 from tests.unit.engine.plans import Tools, final
 
 HOLD: JsonObject = {"id": "h", "tool": "test.hold"}
@@ -116,6 +117,41 @@ async def test_strangers_only_use_published_plans(engine: TestEngine, tools: Too
     result = await finish(engine, task)
     assert result.error is not None
     assert result.error["code"] == "policy_denied"
+
+
+@pytest.mark.parametrize("by_operator", [True, False])
+async def test_a_step_that_a_stranger_adds_to_a_trusted_plan_is_a_strangers(
+    engine: TestEngine, tools: Tools, by_operator: bool
+) -> None:
+    """Also in a fork, and after a crash."""
+    task = await engine.start(trusted(HOLD))
+    await asyncio.wait_for(tools.holding.wait(), 5)
+    window = Window(engine)
+    ops: JsonValue = [{"op": "append", "step": runs(inline({"id": "k", "tool": "test.echo"}))}]
+    path = f"/v1/tasks/{task.id}/plan"
+    done = await window.good("PATCH", path, {"base_revision": 1, "ops": ops}, local=by_operator)
+    assert done["revision"] == 2
+    await engine.crash()
+    tools.release.set()
+    task = await engine.get(task.id)
+    ends = [await finish(engine, task)]
+    ends.append(await finish(engine, await task.fork(from_step="sub")))
+    if by_operator:
+        assert [end.status for end in ends] == ["completed"] * 2
+        assert [child.trusted for child in await children(engine)] == [True] * 2
+    else:
+        assert [end.error and end.error["code"] for end in ends] == ["policy_denied"] * 2
+
+
+async def test_a_plan_out_of_data_is_data(engine: TestEngine, tools: Tools) -> None:
+    kid: JsonValue = inline({"id": "k", "tool": "test.echo"})
+    made: JsonObject = {"id": "made", "tool": "test.echo", "with": {"value": kid}}
+    result = await finish(engine, await engine.start(trusted(made, runs("${made.value}", approve=True))))
+    await engine.inbox.only().approve()
+    assert result.status == "paused"
+    await engine.clock.advance("1m")
+    (child,) = await children(engine)
+    assert not child.trusted
 
 
 async def test_neither_side_loses_the_other_in_a_crash(engine: TestEngine, tools: Tools) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from everstep.adapters.tools.family import spec_of
+from everstep.domain.bindings import compile_value, references
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonValue
 from everstep.ports.adapter import ToolAdapter
@@ -50,7 +51,13 @@ class PlanTools(ToolAdapter):
         if read.plan is None:
             problems = "; ".join(f"{one.path or '/'} {one.message}" for one in read.problems[:3])
             raise Misconfigured(f"the plan has problems: {problems}", code="plan_invalid")
-        return Subplan(plan=read.plan, digest=digest(read.plan), inputs=inputs, published=published)
+        return Subplan(
+            plan=read.plan,
+            digest=digest(read.plan),
+            inputs=inputs,
+            published=published,
+            written=_stands_there(ctx.origin.written.get("plan")),
+        )
 
     def _find(self, said: JsonValue, workdir: Path) -> tuple[ReadPlan, bool]:
         if not isinstance(said, str):
@@ -63,6 +70,11 @@ class PlanTools(ToolAdapter):
                 if path.is_file():
                     return _read(path, path.name), True
         raise Misconfigured(f"no plan is published as '{said}'", code="plan_not_found")
+
+
+def _stands_there(written: JsonValue) -> bool:
+    """Whether the plan, or its name, stands in the step without a value from elsewhere in it."""
+    return written is not None and not references(compile_value(written))
 
 
 def _inside(workdir: Path, said: str) -> Path:
