@@ -19,6 +19,7 @@ from everstep.domain.pauses import DurableWait
 from everstep.domain.plan import OnError
 from everstep.domain.states import ATTEMPT_MOVES, CHILD, EVENT, AttemptStatus, Phase, StepStatus, TaskStatus
 from everstep.domain.task import Intent, OpenAttempt, TaskState
+from everstep.domain.vouched import note_givers
 
 __all__ = ["BrokenJournal", "apply", "apply_intent", "fold", "step_of"]
 
@@ -35,6 +36,8 @@ def fold(state: TaskState | None, owner: str, event: e.Recorded) -> TaskState:
         apply(state, event.body, event.step, event.at)
         if isinstance(event.body, (e.PauseAnswered, e.PauseExpired)):
             state.closed[event.body.pause] = event
+        if isinstance(event.body, (e.PauseAnswered, e.TaskReopened, e.TaskUpdated)):
+            note_givers(state, event)
     state.seq = event.seq
     return state
 

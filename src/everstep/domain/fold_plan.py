@@ -90,10 +90,12 @@ def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, 
     state.revision = body.revision
     state.ended_first = 0
     state.specs = {spec.id: spec for spec in (*state.plan.steps, *state.plan.finally_steps)}
-    strange = {change.id for change in body.diff if change.untrusted}
-    state.strange = (state.strange - {change.id for change in body.diff if change.op == "replace"}) | strange
     for change in body.diff:
         path = StepPath(change.id)
+        if change.untrusted:
+            state.strange[path] = None
+        elif state.strange and change.op != "skip" and (change.op == "replace" or state.strange.get(path) is not None):
+            state.strange.pop(path, None)
         if change.op == "append":
             state.steps[path] = StepState(path)
         elif change.step is not None:

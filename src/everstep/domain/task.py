@@ -140,8 +140,8 @@ class TaskState:
     handover: Handover | None = None
     """What is between the task and a client that takes over; nothing for most."""
     revision: int = 1
-    strange: frozenset[str] = frozenset()
-    """Steps that strangers brought in or changed."""
+    strange: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    """What nobody vouches for: arguments of steps that no person set, or (None) steps that strangers wrote."""
     status: TaskStatus = TaskStatus.QUEUED
     generation: int = 1
     epoch: Epoch = Epoch(0)

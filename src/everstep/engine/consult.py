@@ -1,9 +1,11 @@
 """Whom a call needs leave from. Only calls that somebody may ask about come here."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from everstep.domain.approval import Asking
-from everstep.domain.consent import asking, steered_by
+from everstep.domain.consent import STEERING, asking, steered_by
+from everstep.domain.facts import kind_at
 from everstep.domain.graph import Wired, arguments_in_force
 from everstep.domain.ids import PauseId
 from everstep.domain.plan import Effect
@@ -16,12 +18,18 @@ from everstep.engine.catalog import Checked, Entry
 from everstep.engine.lap import Lap
 
 
-def watched(checked: Checked, wired: Wired, step: StepState, scope: StateScope) -> Checked:
-    """The same call; if it has an effect, with the argument in which data from outside would decide what it reaches."""
+def watched(checked: Checked, wired: Wired, step: StepState, scope: StateScope, *, others: Collection[str]) -> Checked:
+    """The same call; if it has an effect, with the argument in which data from outside would decide what it reaches.
+
+    `others`: arguments that no person has set.
+    """
     kinds = checked.entry.steerable
     if kinds is None or checked.effect is Effect.PURE:
         return checked
-    steered = steered_by(arguments_in_force(wired, step), kinds, fallback.scope_of(step, scope), step.arguments or ())
+    given = step.arguments or {}
+    steered = next((name for name in given if name in others and kind_at(kinds, f"/{name}") in STEERING), None)
+    if steered is None:
+        steered = steered_by(arguments_in_force(wired, step), kinds, fallback.scope_of(step, scope), given)
     return replace(checked, steered=steered)
 
 

@@ -108,7 +108,8 @@ class CallContext:
         state, step = self._state, self._state.steps[self._intent.step]
         said = source_of(state.specs[split_path(self._intent.step)[0]], step.detour).arguments or {}
         given = step.arguments or {}
-        return Origin(trusted=vouches_for(state, self._intent.step), written={name: value for name, value in said.items() if name not in given})
+        written = {name: value for name, value in said.items() if name not in given}
+        return Origin(trusted=vouches_for(state, self._intent.step), written=written)
 
     def now(self) -> Instant:
         return self._kit.clock.now()

@@ -7,6 +7,7 @@ from everstep.domain.errors import Conflict
 from everstep.domain.events import Link, Who
 from everstep.domain.reopen import Again, back_to, busy_step, named_step, require_again
 from everstep.domain.task import TaskState
+from everstep.domain.vouched import holds_strange_steps
 from everstep.domain.wishes import Fork
 from everstep.engine.accept import accept_inputs, accept_plan, with_defaults
 from everstep.engine.kit import Kit
@@ -56,7 +57,8 @@ async def _request(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Request:
         (state.inputs.value,) = await kit.store.get_payloads((state.inputs.digest,))
     assert isinstance(state.inputs.value, dict)
     inputs = with_defaults(state.plan, {**state.inputs.value, **wish.inputs})
-    accept_plan(state.plan, kit, trusted=state.trusted and not state.strange)
+    trusted = state.trusted and not holds_strange_steps(state)
+    accept_plan(state.plan, kit, trusted=trusted)
     accept_inputs(state.plan, inputs, kit)
     return Request(
         plan=state.plan,
@@ -64,7 +66,7 @@ async def _request(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Request:
         inputs=inputs,
         actor=who.actor,
         owner=who.owner,
-        trusted=state.trusted and not state.strange,
+        trusted=trusted,
         workspace=state.workspace,
         key=wish.key,
         title=wish.title or (None if wish.inputs else state.title),

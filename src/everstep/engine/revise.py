@@ -77,7 +77,9 @@ def _revision(state: TaskState, wish: Patch, kit: Kit) -> Revision:
             details={"revision": state.revision},
         )
     revision = revise(state, wish.ops, kit.catalog.effect_of)
-    return revision if wish.trusted or not state.trusted else replace(revision, diff=tuple(map(_strange, revision.diff)))
+    if wish.trusted or not state.trusted:
+        return revision
+    return replace(revision, diff=tuple(_strange(change) for change in revision.diff))
 
 
 def _strange(change: Change) -> Change:

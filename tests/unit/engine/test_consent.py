@@ -7,9 +7,14 @@ import pytest
 from everstep import Arg
 from everstep.authoring.plan import Plan
 from everstep.authoring.tool import tool
+from everstep.domain.actors import ActorKind
 from everstep.domain.approval import Asker
+from everstep.domain.commands import Reply
 from everstep.domain.consent import Asks, Consent, asking
+from everstep.domain.events import Actor, Who
+from everstep.domain.ids import PauseId
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.domain.wishes import Fork
 from everstep.facade.task import Task
 from everstep.ports.tool import Misconfigured
 from everstep.testing.engine import TestEngine
@@ -161,6 +166,32 @@ async def test_neither_silence_nor_an_llm_approves_what_data_steers() -> None:
         assert (pause.may_answer, pause.expires_at) == (("human",), None)
         await engine.clock.advance("1h")
         assert world.called == []
+
+
+@pytest.mark.parametrize("by", [ActorKind.HUMAN, ActorKind.LLM])
+async def test_only_a_person_sets_arguments_as_the_plan_would(by: ActorKind) -> None:
+    """What an LLM answers is data, also after a crash and in a fork; what a person sets is theirs."""
+    world = World()
+    who = Who(owner="local", actor=Actor(kind=by, id="someone", via="mcp"))
+    async with TestEngine(world.tools()) as engine:
+        plan = plan_of({"tool": "disk.keep", "with": {"path": "${found.hits[5]}"}})
+        task = await engine.start(plan, {"path": "x"})
+        await engine.clock.advance("1s")
+        reply = Reply(answer="supply_arguments", arguments={"path": "elsewhere"})
+        await engine.desk.answer(PauseId(engine.inbox.only().id), who, reply)
+        await engine.crash()
+        await engine.clock.advance("1s")
+        if by is ActorKind.LLM:
+            assert world.called == []
+            asked = engine.inbox.only()
+            assert (asked.type, "data from outside decides 'path'" in (asked.why or "")) == ("approvalRequired", True)
+            await asked.approve()
+            await engine.clock.advance("1s")
+        assert world.called == ["elsewhere"]
+        wish = Fork(from_step="act", inputs={}, arguments={"act": {"path": "there"}})
+        await engine.desk.fork(task.task_id, who, wish)
+        await engine.clock.advance("1s")
+        assert world.called[1:] == (["there"] if by is ActorKind.HUMAN else [])
 
 
 async def test_nothing_in_finally_is_steered() -> None:
