@@ -116,6 +116,32 @@ def one_more_row(history: History) -> None:
     history.more_rows.append({**history.row, "id": "t_two"})
 
 
+ON_TIME = {"p10": 5.0, "p50": 6.0, "p90": 9.0, "basis": "history", "n": 40}
+
+
+def schedule(history: History, *said: tuple[str, float]) -> None:
+    """Say so before the end."""
+    last = history.lines.pop()
+    for kind, seconds in said:
+        history.add(kind, None, W2, estimate=ON_TIME, p50=seconds, actual_s=seconds)
+    history.lines.append(replace(last, seq=len(history.lines) + 1))
+    history.row["last_seq"] = len(history.lines)
+    history.streams = []
+
+
+def after_the_end(history: History) -> None:
+    history.add("task.late", None, W2, estimate=ON_TIME, p50=1.0)
+    history.row["last_seq"] += 1
+    history.streams = []
+
+
+@pytest.mark.req("5.6")
+def test_a_schedule_is_told_as_it_may_be(tmp_path: Path) -> None:
+    history = crashed()
+    schedule(history, ("task.ahead_of_schedule", 1.0), ("task.early_completion", 4.0))
+    assert found(history, tmp_path) == set()
+
+
 BROKEN: list[tuple[str, str, Edit]] = [
     ("C1", "an acknowledged result is lost", forget_the_end),
     ("C1", "an acknowledged task is unknown", lambda h: h.client.append(Said("ok", "start", "t_gone", "other"))),
@@ -143,6 +169,10 @@ BROKEN: list[tuple[str, str, Edit]] = [
     ("C5", "an attempt ends twice", lambda h: change(h, "attempt.abandoned", attempt=2)),
     ("C5", "an unknown status", lambda h: change(h, "task.resumed", to="asleep")),
     ("C5", "columns that tell another story", lambda h: h.column.update(type="task.updated")),
+    ("C5", "late twice", lambda h: schedule(h, ("task.late", 1.0), ("task.late", 1.0))),
+    ("C5", "early though it was late", lambda h: schedule(h, ("task.late", 1.0), ("task.early_completion", 4.0))),
+    ("C5", "early though it took as long as told", lambda h: schedule(h, ("task.early_completion", 5.0))),
+    ("C5", "late after the end", after_the_end),
     ("C6", "commit order against seq", swap_places),
     ("C6", "a gap", gap),
     ("C7", "a frame is missing", lambda h: h.streams.pop(3)),

@@ -139,7 +139,8 @@ def _say_if_early(lap: Lap) -> None:
     """Somebody was told what the task would take."""
     said = lap.kit.promised[lap.state.id]
     worked_s = lap.state.budget.used("wall_time", lap.at) / 1000
-    if worked_s < said.p10:
+    late = lap.state.announced.get(e.TaskLate.TYPE) == lap.state.generation
+    if worked_s < said.p10 and not late:
         lap.say(e.TaskEarlyCompletion(estimate=said, actual_s=worked_s))
 
 

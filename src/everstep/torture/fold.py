@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from everstep.torture.history import Event, millis
-from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, PUT_BACK, STEP_MOVES, TASK_MOVES
+from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, PUT_BACK, STEP_MOVES, TASK_MOVES, TERMINAL
 from everstep.torture.rework import revised, superseded
 from everstep.torture.state import Attempt, Grant, Pause, State, Step, base
 
@@ -343,6 +343,20 @@ def _grant(state: State, event: Event, pause: Pause, call: Mapping[str, Any]) ->
     )
 
 
+def _off_schedule(state: State, event: Event) -> None:
+    """Each once in a generation, of a task that has not ended; early only what was not late, and sooner than told."""
+    told = event.data.get("estimate") or {}
+    if state.off_schedule.get(event.type) == state.generation:
+        state.blame("C5", event.seq, f"{event.type} is said twice in generation {state.generation}")
+    if state.status in TERMINAL:
+        state.blame("C5", event.seq, f"{event.type} of a task that is {state.status}")
+    if event.type == "task.early_completion":
+        late = state.off_schedule.get("task.late") == state.generation
+        if late or event.data.get("actual_s", 0) >= told.get("p10", 0):
+            state.blame("C5", event.seq, f"early after {event.data.get('actual_s')} s, told were {told.get('p10')} s")
+    state.off_schedule[event.type] = state.generation
+
+
 _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "task.created": _created,
     "task.started": _started,
@@ -355,6 +369,9 @@ _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "task.completed": _completed,
     "task.failed": lambda state, event: _end_task(state, event, "failed"),
     "task.continued": _continued,
+    "task.ahead_of_schedule": _off_schedule,
+    "task.late": _off_schedule,
+    "task.early_completion": _off_schedule,
     "task.reopened": _reopened,
     "plan.revised": _revised,
     "step.started": _step_started,

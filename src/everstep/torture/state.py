@@ -92,6 +92,8 @@ class State:
     """The step that a client has taken the task up for; nothing else starts then."""
     expirer: tuple[str | None, str | None] = (None, None)
     """Who let a pause run out, and of which step: it may write what follows for that step."""
+    off_schedule: dict[str, int] = field(default_factory=dict)
+    """What was said about its schedule, and in which generation."""
     still: list[tuple[int, int | None]] = field(default_factory=list)
     """When the task was paused: from, until."""
     problems: list[Violation] = field(default_factory=list)
