@@ -98,6 +98,8 @@ async def create(new: NewTask, kit: Kit) -> Submitted | None:
         raise key_taken(new.key, result)
     if isinstance(result, Stale):
         return None
+    if not result.new:
+        return Submitted(task=result.task, snapshot=None, asked=created)
     kit.feed.publish(result.events)
     kit.figures.created += 1
     return Submitted(task=result.task, snapshot=None)

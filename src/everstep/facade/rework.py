@@ -7,6 +7,7 @@ from everstep.domain.task import TaskState
 from everstep.domain.wishes import Fork, Patch, Retry
 from everstep.engine import control, fork, reopen, revise
 from everstep.facade.revisions import PlanAt, plan_at
+from everstep.facade.telling import require_same_fork
 from everstep.facade.undoing import Undoing
 from everstep.wire.plan import digest
 
@@ -31,7 +32,10 @@ class Rework(Undoing):
         """A new task with the outcomes of this one."""
         self._runtime.require_ready()
         state = await control.load(task, who, self._kit)
-        return await self._made((await fork.fork(state, who, wish, self._kit)).task, who)
+        made = await fork.fork(state, who, wish, self._kit)
+        if made.asked is not None:
+            await require_same_fork(made.task, made.asked, wish, self._kit)
+        return await self._made(made.task, who)
 
     async def plan_at(self, state: TaskState, revision: int) -> PlanAt:
         """The plan of a task as one of its revisions had it."""

@@ -1,5 +1,7 @@
 """Undoing: the desk's operation that takes back what a task did, and what all of its kind share."""
 
+from dataclasses import replace
+
 from everstep.domain.events import TaskCreated, Who
 from everstep.domain.ids import TaskId
 from everstep.domain.task import TaskState
@@ -10,7 +12,7 @@ from everstep.engine.child import pass_on_pause
 from everstep.engine.runtime import Runtime
 from everstep.engine.undo import undo
 from everstep.engine.undoable import plan_undo
-from everstep.facade.telling import require_same, told_of
+from everstep.facade.telling import other_words, require_same, same_undo, told_of
 from everstep.wire.plan import digest
 
 
@@ -40,6 +42,10 @@ class Undoing:
         for known in await self._kit.store.find_task(who.owner, wish.key) if wish.key is not None else ():
             made = await control.load(known, who, self._kit)
             if made.key == wish.key and made.parent is not None and made.parent.task == task:
+                told = await told_of(task, who, self._kit)
+                everything = await plan_undo(told, replace(wish, steps=None), self._kit)
+                if not same_undo(made, told.state, wish, everything):
+                    raise other_words(made.id)
                 return made
         for _ in range(control.TRIES):
             done = await undo(await told_of(task, who, self._kit), who, wish, self._kit, name=digest)

@@ -78,6 +78,10 @@ async def test_fork(window: Window, tools: Tools) -> None:
     assert made["parent"] == {"task": first["id"], "step": "a", "link": "fork_of"}
     again = await window.good("POST", path, {"from_step": "a", "inputs": {"n": 5}}, idempotency_key="k")
     assert again["id"] == made["id"]
+    for other in ({"from_step": "b"}, {"arguments": {"a": {"value": 6}}}, {"title": "Another"}):
+        body: dict[str, JsonValue] = {"from_step": "a", "inputs": {"n": 5}, **other}
+        refused = await window.refused("POST", path, body, idempotency_key="k")
+        assert codes(refused) == (409, "idempotency_conflict"), other
     assert (await finish(window, str(made["id"])))["outputs"] == {"n": 5}
 
 
@@ -119,6 +123,9 @@ async def test_undo(window: Window, tools: Tools) -> None:
     again = await window.good("POST", path, {}, idempotency_key="u")
     assert (response.status, again["parent"]["link"]) == (201, "undo_of")
     assert again["id"] == response.json()["id"]
+    assert (await window.good("POST", path, {"steps": ["b"]}, idempotency_key="u"))["id"] == again["id"]
+    other = await window.refused("POST", path, {"steps": ["a"]}, idempotency_key="u")
+    assert codes(other) == (409, "idempotency_conflict")
     await finish(window, again["id"])
     assert tools.calls["back"] == 1
     assert codes(await window.refused("POST", path, {})) == (409, "nothing_to_undo")
