@@ -120,7 +120,17 @@ def test_plan_check_show_and_format(here: Project) -> None:
     done = here.run("plan", "check", "good.plan.yaml")
     assert (done.code, done.out) == (0, "good.plan.yaml: ok, 1 step\n")
     assert here.run("plan", "check", "-", text=GOOD).code == 0
-    assert here.run("plan", "check", "good.plan.yaml", "--json").json == {"valid": True, "problems": [], "asks": []}
+    nothing = {"valid": True, "problems": [], "asks": [], "untrusted": []}
+    assert here.run("plan", "check", "good.plan.yaml", "--json").json == nothing
+    reaching = """name: r
+steps:
+  - {id: found, tool: text.split, with: {text: a b}}
+  - {id: put, tool: file.write, with: {path: "${found.parts[0]}.txt", text: "${found.parts[0]}"}}
+  - {id: each, for_each: "${found.parts}", tool: file.write, with: {path: b.txt, text: "${item}"}}
+"""
+    told = here.run("plan", "check", "-", text=reaching).out.splitlines()
+    assert told[1] == "  effects: 1 step pure, 2 steps idempotent"
+    assert told[2].endswith("reaches: put.path from found (asks first), put.text from found, each.text from found")
     shown = here.run("plan", "show", "good")
     assert "  1  a  my.say  pure" in shown.out
     as_json = here.run("plan", "fmt", "good.plan.yaml", "--to", "json")

@@ -47,6 +47,10 @@ class ToolFacts:
     """An interrupted call can be looked up, so a `verifiable` effect need not ask."""
     killable: bool = False
     """It is a process of its own, the only kind on which limits of memory and CPU time hold."""
+    trusted_output: bool = False
+    """What it returns is its own word."""
+    steerable: Mapping[str, ArgumentKind] | None = None
+    """Kinds of its arguments where data from outside is asked about; None: it never is."""
 
 
 def kinds_of(input_schema: JsonObject, default: ArgumentKind = ArgumentKind.OPAQUE) -> dict[str, ArgumentKind]:

@@ -214,6 +214,8 @@ def facts_of(entry: Entry) -> ToolFacts:
         probeable=spec.probeable,
         killable=spec.isolation == "process",
         validate=partial(_judge, entry),
+        trusted_output=spec.trusted_output,
+        steerable=entry.steerable,
     )
 
 

@@ -6,6 +6,7 @@ from everstep.domain.check import asks, input_problems
 from everstep.domain.check_tools import effect_of
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import worst
+from everstep.domain.reach import reaches, secrets
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
@@ -40,6 +41,11 @@ def _summary(plan: PlanSpec, back: Backing) -> JsonObject:
         "approvals": [step.id for step in plan.steps if step.approve is not None],
         "effects": {**effects},
         "asks": [*asks(plan, facts)],
+        "secrets": [*secrets(plan, facts)],
+        "untrusted": [
+            {"step": one.step, "argument": one.argument, "from": one.source, "asks": one.asks}
+            for one in reaches(plan, facts)
+        ],
     }
 
 

@@ -41,5 +41,23 @@ def tell_checked(session: Session, target: Target, found: Json, *, invalid: bool
         session.warn(f"{name}: {plural(len(problems), 'problem')}", "red")
         return
     session.result(f"{name}: ok, {plural((found.get('summary') or {}).get('steps') or 0, 'step')}")
+    for line in reach_lines(found.get("summary") or {}):
+        session.result(f"  {line}")
     if hint := asks_line(found):
         session.result(f"  {hint}")
+
+
+def reach_lines(summary: Json) -> list[str]:
+    """What it would touch, as far as there is anything to say."""
+    effects = [f"{plural(count, 'step')} {effect}" for effect, count in (summary.get("effects") or {}).items()]
+    places = [
+        f"{one['step']}.{one['argument']} from {one['from']}{' (asks first)' if one['asks'] else ''}"
+        for one in summary.get("untrusted") or ()
+    ]
+    told = {
+        "effects": effects if effects and [*summary["effects"]] != ["pure"] else [],
+        "asks before": summary.get("approvals") or [],
+        "secrets": summary.get("secrets") or [],
+        "data from outside reaches": places,
+    }
+    return [f"{what}: {', '.join(said)}" for what, said in told.items() if said]

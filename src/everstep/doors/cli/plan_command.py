@@ -41,8 +41,9 @@ def check(files: tuple[str, ...], *, strict: bool) -> int:
             connection = await opening.judge(target.tools)
             found = await find_problems(connection, target)
             invalid = not found["valid"] or (strict and bool(found["problems"]))
-            asks = (found.get("summary") or {}).get("asks") or []
-            checked.append({"valid": not invalid, "problems": found["problems"], "asks": asks})
+            summary = found.get("summary") or {}
+            more = {name: summary.get(name) or [] for name in ("asks", "untrusted")}
+            checked.append({"valid": not invalid, "problems": found["problems"], **more})
             if not session.json:
                 tell_checked(session, target, found, invalid=invalid)
         if session.json:

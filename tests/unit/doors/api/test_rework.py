@@ -78,7 +78,12 @@ async def test_fork(window: Window, tools: Tools) -> None:
     assert made["parent"] == {"task": first["id"], "step": "a", "link": "fork_of"}
     again = await window.good("POST", path, {"from_step": "a", "inputs": {"n": 5}}, idempotency_key="k")
     assert again["id"] == made["id"]
-    for other in ({"from_step": "b"}, {"arguments": {"a": {"value": 6}}}, {"title": "Another"}):
+    others: list[dict[str, JsonValue]] = [
+        {"from_step": "b"},
+        {"arguments": {"a": {"value": 6}}},
+        {"title": "Another"},
+    ]
+    for other in others:
         body: dict[str, JsonValue] = {"from_step": "a", "inputs": {"n": 5}, **other}
         refused = await window.refused("POST", path, body, idempotency_key="k")
         assert codes(refused) == (409, "idempotency_conflict"), other
