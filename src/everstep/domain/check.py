@@ -17,8 +17,19 @@ from everstep.domain.findings import Findings
 from everstep.domain.lookup import Lookup
 from everstep.domain.plan import Effect, OnUncertain, PlanSpec
 from everstep.domain.problem import Problem
+from everstep.domain.reach import reaches, secrets
 
-__all__ = ["ArgumentKind", "CompileSchema", "ToolFacts", "asks", "input_problems", "kinds_of", "problems"]
+__all__ = [
+    "ArgumentKind",
+    "CompileSchema",
+    "ToolFacts",
+    "asks",
+    "input_problems",
+    "kinds_of",
+    "problems",
+    "reaches",
+    "secrets",
+]
 
 
 def problems(

@@ -57,6 +57,11 @@ class Consent:
 NO_RULES: Final = Consent()
 
 
+def steers(kinds: Mapping[str, ArgumentKind], pointer: str) -> bool:
+    """Whether a value in this place decides what a call reaches."""
+    return kind_at(kinds, pointer) in STEERING
+
+
 def steered_by(
     compiled: Compiled, kinds: Mapping[str, ArgumentKind], scope: Scope, given: Collection[str] = ()
 ) -> str | None:
@@ -66,7 +71,7 @@ def steered_by(
     """
     for reference in references(compiled):
         argument = reference.pointer.split("/")[1] if reference.pointer else ""
-        if argument in given or kind_at(kinds, reference.pointer) not in STEERING:
+        if argument in given or not steers(kinds, reference.pointer):
             continue
         if reference.root == "steps":
             foreign = is_foreign_fact(reference.path)

@@ -19,7 +19,6 @@ from everstep.domain.pauses import DurableWait
 from everstep.domain.plan import OnError
 from everstep.domain.states import ATTEMPT_MOVES, CHILD, EVENT, AttemptStatus, Phase, StepStatus, TaskStatus
 from everstep.domain.task import Intent, OpenAttempt, TaskState
-from everstep.domain.vouched import note_givers
 
 __all__ = ["BrokenJournal", "apply", "apply_intent", "fold", "step_of"]
 
@@ -37,7 +36,7 @@ def fold(state: TaskState | None, owner: str, event: e.Recorded) -> TaskState:
         if isinstance(event.body, (e.PauseAnswered, e.PauseExpired)):
             state.closed[event.body.pause] = event
         if isinstance(event.body, (e.PauseAnswered, e.TaskReopened, e.TaskUpdated)):
-            note_givers(state, event)
+            fold_plan.note_givers(state, event)
     state.seq = event.seq
     return state
 

@@ -1,6 +1,9 @@
 """The part of `fold` about plans: how a task begins with one, gets another revision, or starts over with it."""
 
+from collections.abc import Mapping
+
 from everstep.domain import events as e
+from everstep.domain.actors import ActorKind
 from everstep.domain.changes import changed
 from everstep.domain.continued import Handover
 from everstep.domain.fold_continued import set_variables
@@ -9,6 +12,7 @@ from everstep.domain.limits import budget_of
 from everstep.domain.moves import first_gap
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
+from everstep.domain.values import JsonObject
 from everstep.domain.words import words_in
 
 
@@ -127,3 +131,28 @@ def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, 
         assert isinstance(task, str) and isinstance(steps, dict)
         for path, taken_by in steps.items():
             state.steps[StepPath(path)].undone_by = (TaskId(task), StepPath(str(taken_by)))
+
+
+def note_givers(state: TaskState, event: e.Recorded) -> None:
+    """Who has set arguments. Those of an edited call are not noted: whoever may approve it may edit it."""
+    for path, arguments in _given(event).items():
+        known = state.strange.get(path, frozenset[str]())
+        if known is None:
+            continue
+        others = known - arguments.keys() if event.actor.kind is ActorKind.HUMAN else known | arguments.keys()
+        if others:
+            state.strange[path] = others
+        else:
+            state.strange.pop(path, None)
+
+
+def _given(event: e.Recorded) -> Mapping[str, JsonObject]:
+    match event.body:
+        case e.PauseAnswered(answer=answer, arguments=dict() as arguments) if answer != "edit" and event.step:
+            return {event.step: arguments}
+        case e.TaskReopened(arguments=by_step):
+            return by_step
+        case e.TaskUpdated(changes={"arguments": dict() as by_step}):
+            return {path: one for path, one in by_step.items() if isinstance(one, dict)}
+        case _:
+            return {}

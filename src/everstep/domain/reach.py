@@ -5,7 +5,7 @@ from typing import Final
 
 from everstep.domain.bindings import Reference, compile_value, references
 from everstep.domain.check_tools import effect_of
-from everstep.domain.consent import STEERING
+from everstep.domain.consent import steers
 from everstep.domain.evaluation import is_foreign_fact
 from everstep.domain.facts import ArgumentKind, ToolFacts, kind_at, kinds_of
 from everstep.domain.plan import Effect, PlanSpec, StepSpec
@@ -39,7 +39,7 @@ def reaches(plan: PlanSpec, tools: Mapping[str, ToolFacts]) -> tuple[Reach, ...]
         steerable = facts.steerable if facts is not None else None
         for reference in references(compile_value(step.arguments)):
             argument = reference.pointer.split("/")[1] if reference.pointer else ""
-            asks = steerable is not None and kind_at(steerable, reference.pointer) in STEERING
+            asks = steerable is not None and steers(steerable, reference.pointer)
             sources = [one for _, one in items] if reference.root == ITEM else _source(reference, foreign)
             for source in sources:
                 known = found.get((step.id, argument, source))

@@ -8,10 +8,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from everstep.domain.breaker import Toll
-from everstep.domain.changes import Link
 from everstep.domain.continued import Handover, TaskStarted
 from everstep.domain.detour import Degraded, Detour
-from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Recorded, SkipReason, TaskPausing
+from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Link, Recorded, SkipReason, TaskPausing
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.limits import Budget
 from everstep.domain.pauses import OF_THE_TASK, DurableWait, Grant, Pause
@@ -19,6 +18,7 @@ from everstep.domain.plan import Effect, OnError, PlanSpec, StepSpec
 from everstep.domain.record import hot_record, record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
 from everstep.domain.values import JsonObject, JsonValue, Sealed
+from everstep.domain.vouched import Vouched
 
 FINALLY_MS = 60_000
 """What the `finally` steps of a cancelled task get, in all."""
@@ -116,7 +116,7 @@ class StepState:
 
 
 @dataclass(slots=True, kw_only=True)
-class TaskState:
+class TaskState(Vouched):
     """All that later stages may see of a task."""
 
     id: TaskId
@@ -141,7 +141,6 @@ class TaskState:
     """What is between the task and a client that takes over; nothing for most."""
     revision: int = 1
     strange: dict[str, frozenset[str] | None] = field(default_factory=dict)
-    """What nobody vouches for: arguments of steps that no person set, or (None) steps that strangers wrote."""
     status: TaskStatus = TaskStatus.QUEUED
     generation: int = 1
     epoch: Epoch = Epoch(0)
@@ -200,12 +199,6 @@ class TaskState:
     budget: Budget = field(default_factory=Budget)
     announced: dict[str, int] = field(default_factory=dict)
     """What was said about its schedule, by event, and in which generation."""
-
-    @property
-    def stands_trusted(self) -> bool:
-        """Whether its plan is as it was trusted; what patches and forks brought in counts as a stranger's."""
-        forked = self.parent is not None and self.parent.link != "child_of"
-        return self.trusted and self.revision == 1 and not forked
 
     @property
     def terminal(self) -> bool:

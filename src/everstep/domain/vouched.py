@@ -1,56 +1,43 @@
-"""Whose word a step is: only what somebody wrote whose plans are trusted may name hosts, plans and the like. Pure.
+"""Whose word the steps of a task are: only what somebody wrote whose plans are trusted may name hosts and plans.
 
 And whose word an argument is that was set later: a person's is as good as the plan's; any other is data.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
-from everstep.domain import events as e
-from everstep.domain.actors import ActorKind
+from everstep.domain.changes import Link
 from everstep.domain.ids import StepPath, split_path
-from everstep.domain.task import TaskState
-from everstep.domain.values import JsonObject
 
-NOBODY: Final[frozenset[str]] = frozenset()
+NOTHING: Final[frozenset[str]] = frozenset()
 
 
-def vouches_for(state: TaskState, path: StepPath) -> bool:
-    """Whether the step stands in a trusted plan as its author wrote it; an undo is made of what others returned."""
-    made_up = state.parent is not None and state.parent.link == "undo_of"
-    return state.trusted and not made_up and state.strange.get(split_path(path)[0], NOBODY) is not None
+class Vouched:
+    """What a state can say about that."""
 
+    __slots__ = ()
 
-def holds_strange_steps(state: TaskState) -> bool:
-    """Whether a stranger wrote some of its plan."""
-    return None in state.strange.values()
+    trusted: bool
+    revision: int
+    parent: Link | None
+    strange: dict[str, frozenset[str] | None]
+    """What nobody vouches for: arguments of steps that no person set, or (None) steps that strangers wrote."""
 
+    @property
+    def stands_trusted(self) -> bool:
+        """Whether its plan is as it was trusted; what patches and forks brought in counts as a stranger's."""
+        forked = self.parent is not None and self.parent.link != "child_of"
+        return self.trusted and self.revision == 1 and not forked
 
-def given_by_others(state: TaskState, path: StepPath) -> frozenset[str]:
-    """Arguments of a step that were set by no person."""
-    return state.strange.get(path) or NOBODY
+    def vouches_for(self, path: StepPath) -> bool:
+        """Whether a step stands in a trusted plan as its author wrote it; an undo is made of what others returned."""
+        made_up = self.parent is not None and self.parent.link == "undo_of"
+        return self.trusted and not made_up and self.strange.get(split_path(path)[0], NOTHING) is not None
 
+    def others_set(self, path: StepPath) -> frozenset[str]:
+        """Arguments of a step that no person has set."""
+        return self.strange.get(path) or NOTHING
 
-def note_givers(state: TaskState, event: e.Recorded) -> None:
-    """Who has set arguments. An edited call is not among them: whoever may approve it may edit it."""
-    for path, arguments in _given(event).items():
-        known = state.strange.get(path, NOBODY)
-        if known is None:
-            continue
-        others = known - arguments.keys() if event.actor.kind is ActorKind.HUMAN else known | arguments.keys()
-        if others:
-            state.strange[path] = others
-        else:
-            state.strange.pop(path, None)
-
-
-def _given(event: e.Recorded) -> Mapping[str, JsonObject]:
-    match event.body:
-        case e.PauseAnswered(answer=answer, arguments=dict() as arguments) if answer != "edit" and event.step:
-            return {event.step: arguments}
-        case e.TaskReopened(arguments=by_step):
-            return by_step
-        case e.TaskUpdated(changes={"arguments": dict() as by_step}):
-            return {path: one for path, one in by_step.items() if isinstance(one, dict)}
-        case _:
-            return {}
+    @property
+    def holds_strange_steps(self) -> bool:
+        """Whether a stranger wrote some of its plan."""
+        return None in self.strange.values()

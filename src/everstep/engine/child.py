@@ -10,7 +10,6 @@ from everstep.domain.ids import StepPath, TaskId, child_id
 from everstep.domain.outcome import Failed, Outcome, Spawns, Succeeded
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
-from everstep.domain.vouched import vouches_for
 from everstep.engine import control
 from everstep.engine.accept import accept_inputs, accept_plan, with_defaults
 from everstep.engine.commit import HeldTask
@@ -49,11 +48,11 @@ async def prepare(held: HeldTask, path: StepPath, wanted: Spawns, kit: Kit) -> O
 
 def _trusted(state: TaskState, path: StepPath, wanted: Spawns) -> bool:
     """Plans that the operator publishes, or that stand in a step somebody vouches for; a plan out of data is data."""
-    return wanted.published or (wanted.written and vouches_for(state, path))
+    return wanted.published or (wanted.written and state.vouches_for(path))
 
 
 async def _refused(state: TaskState, path: StepPath, wanted: Spawns, kit: Kit) -> Failure | None:
-    if not wanted.published and not vouches_for(state, path):
+    if not wanted.published and not state.vouches_for(path):
         return _failure("policy_denied", "this plan may only use plans that the operator publishes by name")
     if await _depth(state, kit) >= DEPTH_MAX:
         return _failure("plan_too_deep", f"tasks make tasks {DEPTH_MAX} deep at most")

@@ -4,8 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from everstep.domain.approval import Asking
-from everstep.domain.consent import STEERING, asking, steered_by
-from everstep.domain.facts import kind_at
+from everstep.domain.consent import asking, steered_by, steers
 from everstep.domain.graph import Wired, arguments_in_force
 from everstep.domain.ids import PauseId
 from everstep.domain.plan import Effect
@@ -27,7 +26,7 @@ def watched(checked: Checked, wired: Wired, step: StepState, scope: StateScope, 
     if kinds is None or checked.effect is Effect.PURE:
         return checked
     given = step.arguments or {}
-    steered = next((name for name in given if name in others and kind_at(kinds, f"/{name}") in STEERING), None)
+    steered = next((name for name in given if name in others and steers(kinds, f"/{name}")), None)
     if steered is None:
         steered = steered_by(arguments_in_force(wired, step), kinds, fallback.scope_of(step, scope), given)
     return replace(checked, steered=steered)

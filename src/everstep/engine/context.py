@@ -13,7 +13,6 @@ from everstep.domain.redact import RedactedStream
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.usage import Measured, Meter, Usage
 from everstep.domain.values import JsonValue
-from everstep.domain.vouched import vouches_for
 from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
 from everstep.engine.timing import attempt_ends
@@ -109,7 +108,7 @@ class CallContext:
         said = source_of(state.specs[split_path(self._intent.step)[0]], step.detour).arguments or {}
         given = step.arguments or {}
         written = {name: value for name, value in said.items() if name not in given}
-        return Origin(trusted=vouches_for(state, self._intent.step), written=written)
+        return Origin(trusted=state.vouches_for(self._intent.step), written=written)
 
     def now(self) -> Instant:
         return self._kit.clock.now()

@@ -7,7 +7,6 @@ from everstep.domain.errors import Conflict
 from everstep.domain.events import Link, Who
 from everstep.domain.reopen import Again, back_to, busy_step, named_step, require_again
 from everstep.domain.task import TaskState
-from everstep.domain.vouched import holds_strange_steps
 from everstep.domain.wishes import Fork
 from everstep.engine.accept import accept_inputs, accept_plan, with_defaults
 from everstep.engine.kit import Kit
@@ -57,7 +56,7 @@ async def _request(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Request:
         (state.inputs.value,) = await kit.store.get_payloads((state.inputs.digest,))
     assert isinstance(state.inputs.value, dict)
     inputs = with_defaults(state.plan, {**state.inputs.value, **wish.inputs})
-    trusted = state.trusted and not holds_strange_steps(state)
+    trusted = state.trusted and not state.holds_strange_steps
     accept_plan(state.plan, kit, trusted=trusted)
     accept_inputs(state.plan, inputs, kit)
     return Request(

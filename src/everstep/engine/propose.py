@@ -11,7 +11,6 @@ from everstep.domain.scope import StateScope
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Proposal, StepState
 from everstep.domain.values import JsonObject
-from everstep.domain.vouched import given_by_others
 from everstep.engine import fallback
 from everstep.engine.admit import admit
 from everstep.engine.catalog import Checked
@@ -53,12 +52,12 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
             assert isinstance(arguments, dict)
             if step.arguments:
                 arguments = {**arguments, **step.arguments}
-                untrusted = untrusted or bool(given_by_others(lap.state, step.path))
+                untrusted = untrusted or bool(lap.state.others_set(step.path))
             if step.detour is not None:
                 arguments = lessened(arguments, step.detour.degraded)
             checked = _checked(lap, wired, step, arguments, untrusted=untrusted)
             if untrusted and checked is not None and checked.entry.steerable is not None:
-                checked = watched(checked, wired, step, scope, others=given_by_others(lap.state, step.path))
+                checked = watched(checked, wired, step, scope, others=lap.state.others_set(step.path))
             if checked is None:
                 return _refuse(lap, wired, step, arguments, scope=scope)
             if constant:

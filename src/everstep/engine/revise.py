@@ -1,13 +1,10 @@
 """Patch: another revision of a task's remaining plan, as one guarded command."""
 
-from dataclasses import replace
-
 from everstep.domain import events as e
-from everstep.domain.changes import Change
 from everstep.domain.commands import Drafts, illegal
 from everstep.domain.errors import Conflict
 from everstep.domain.ids import Digest, StepPath, TaskId
-from everstep.domain.patch import Revision, revise
+from everstep.domain.patch import Revision, by_stranger, revise
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
 from everstep.domain.task import TaskState
@@ -77,13 +74,7 @@ def _revision(state: TaskState, wish: Patch, kit: Kit) -> Revision:
             details={"revision": state.revision},
         )
     revision = revise(state, wish.ops, kit.catalog.effect_of)
-    if wish.trusted or not state.trusted:
-        return revision
-    return replace(revision, diff=tuple(_strange(change) for change in revision.diff))
-
-
-def _strange(change: Change) -> Change:
-    return replace(change, untrusted=change.step is not None)
+    return revision if wish.trusted or not state.trusted else by_stranger(revision)
 
 
 def _accept(state: TaskState, wish: Patch, revision: Revision, kit: Kit) -> None:

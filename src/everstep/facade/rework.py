@@ -7,7 +7,6 @@ from everstep.domain.task import TaskState
 from everstep.domain.wishes import Fork, Patch, Retry
 from everstep.engine import control, fork, reopen, revise
 from everstep.facade.revisions import PlanAt, plan_at
-from everstep.facade.telling import require_same_fork
 from everstep.facade.undoing import Undoing
 from everstep.wire.plan import digest
 
@@ -34,7 +33,7 @@ class Rework(Undoing):
         state = await control.load(task, who, self._kit)
         made = await fork.fork(state, who, wish, self._kit)
         if made.asked is not None:
-            await require_same_fork(made.task, made.asked, wish, self._kit)
+            await self._require_same_fork(made.task, made.asked, wish)
         return await self._made(made.task, who)
 
     async def plan_at(self, state: TaskState, revision: int) -> PlanAt:

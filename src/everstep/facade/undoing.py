@@ -6,13 +6,13 @@ from everstep.domain.events import TaskCreated, Who
 from everstep.domain.ids import TaskId
 from everstep.domain.task import TaskState
 from everstep.domain.undo import Outlook
-from everstep.domain.wishes import Undo
+from everstep.domain.wishes import Fork, Undo
 from everstep.engine import control
 from everstep.engine.child import pass_on_pause
 from everstep.engine.runtime import Runtime
 from everstep.engine.undo import undo
 from everstep.engine.undoable import plan_undo
-from everstep.facade.telling import other_words, require_same, same_undo, told_of
+from everstep.facade.telling import other_words, require_same, require_same_fork, same_undo, told_of
 from everstep.wire.plan import digest
 
 
@@ -31,6 +31,10 @@ class Undoing:
     async def _require_same(self, task: TaskId, asked: TaskCreated, *, titled: bool) -> None:
         """What was asked for under a key that has a task is what that task was asked for."""
         await require_same(task, asked, self._kit, titled=titled)
+
+    async def _require_same_fork(self, task: TaskId, asked: TaskCreated, wish: Fork) -> None:
+        """The same for a fork."""
+        await require_same_fork(task, asked, wish, self._kit)
 
     async def plan_undo(self, task: TaskId, who: Who, wish: Undo) -> Outlook:
         """What an undo would take back, and what would stay."""

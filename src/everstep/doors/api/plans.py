@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-from everstep.domain.check import asks, input_problems
+from everstep.domain.check import asks, input_problems, reaches, secrets
 from everstep.domain.check_tools import effect_of
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import worst
-from everstep.domain.reach import reaches, secrets
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply

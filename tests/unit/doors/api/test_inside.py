@@ -264,7 +264,14 @@ async def test_a_plan_is_checked_without_being_started(window: Window) -> None:
     assert (checked["valid"], checked["problems"]) == (True, [])
     estimate = checked["summary"].pop("estimate")
     assert (estimate["p50"], estimate["basis"], estimate["n"]) == (None, None, 0), "no history, no number"
-    assert checked["summary"] == {"steps": 3, "approvals": [], "effects": {"pure": 1, "once": 1}, "asks": ["b"]}
+    assert checked["summary"] == {
+        "steps": 3,
+        "approvals": [],
+        "effects": {"pure": 1, "once": 1},
+        "asks": ["b"],
+        "secrets": [],
+        "untrusted": [],
+    }
     checked = await window.good("POST", "/v1/plans/check", {"plan": plan, "inputs": {"n": "x", "m": 1}})
     assert not checked["valid"]
     assert {problem["code"] for problem in checked["problems"]} == {"input.invalid", "input.unknown"}
