@@ -17,6 +17,9 @@ def as_task_limits(said: LimitsSpec) -> TaskLimits:
         cost=said.cost,
         wall_time_ms=said.wall_time_ms,
         output_bytes=said.output_bytes,
+        cpu_time_ms=said.cpu_time_ms,
+        disk_bytes=said.disk_bytes,
+        memory_bytes=said.memory_bytes,
         on_reached=said.on_reached or "pause",
     )
 

@@ -8,18 +8,24 @@ import sys
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeVar
 
-from everstep.domain.ids import Instant
+from everstep.domain.ids import Instant, Millis
+from everstep.domain.plan import LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.usage import Usage
 
 NEAR: Final = 0.8
 """The share of a limit at which somebody is told."""
-NAMES: Final = ("calls", "cost", "wall_time", "output")
-SHOWN_PER: Final = {"wall_time": 1000}
+COUNTED: Final = ("calls", "cost", "wall_time", "output", "cpu_time", "disk")
+NAMES: Final = (*COUNTED, "memory")
+"""Memory is what live attempts have together: nothing of it is used up."""
+SHOWN_PER: Final = {"wall_time": 1000, "cpu_time": 1000}
 """Kept in milliseconds, shown in seconds."""
 NEVER: Final = Instant(sys.maxsize)
 PAUSE_TIMEOUT_MAX_MS: Final = 365 * 86_400_000
 """Nobody is waited for longer than a year, unless for ever."""
+
+DISK: Final = "disk_bytes"
+"""The count in which calls report what they wrote."""
 
 T = TypeVar("T", int, float)
 
@@ -32,15 +38,21 @@ class TaskLimits:
     cost: float | None = None
     wall_time_ms: int | None = None
     output_bytes: int | None = None
+    cpu_time_ms: int | None = None
+    disk_bytes: int | None = None
+    memory_bytes: int | None = None
     on_reached: str = "pause"
 
     def lowered(self, other: "TaskLimits") -> "TaskLimits":
         """The lower of both, limit by limit; what is to be done is the other's to say."""
         return TaskLimits(
-            calls=_lower(self.calls, other.calls),
-            cost=_lower(self.cost, other.cost),
-            wall_time_ms=_lower(self.wall_time_ms, other.wall_time_ms),
-            output_bytes=_lower(self.output_bytes, other.output_bytes),
+            calls=lower(self.calls, other.calls),
+            cost=lower(self.cost, other.cost),
+            wall_time_ms=lower(self.wall_time_ms, other.wall_time_ms),
+            output_bytes=lower(self.output_bytes, other.output_bytes),
+            cpu_time_ms=lower(self.cpu_time_ms, other.cpu_time_ms),
+            disk_bytes=lower(self.disk_bytes, other.disk_bytes),
+            memory_bytes=lower(self.memory_bytes, other.memory_bytes),
             on_reached=other.on_reached,
         )
 
@@ -54,10 +66,12 @@ class TaskLimits:
 
     def all(self) -> tuple[float | None, ...]:
         """In the order of NAMES; times in milliseconds, sizes in bytes."""
-        return (self.calls, self.cost, self.wall_time_ms, self.output_bytes)
+        counted = (self.calls, self.cost, self.wall_time_ms, self.output_bytes, self.cpu_time_ms, self.disk_bytes)
+        return (*counted, self.memory_bytes)
 
 
-def _lower(one: T | None, other: T | None) -> T | None:
+def lower(one: T | None, other: T | None) -> T | None:
+    """The lower of two limits; None is none."""
     return other if one is None else one if other is None else min(one, other)
 
 
@@ -81,6 +95,8 @@ class Budget:
     calls: int = 0
     cost: float = 0.0
     output_bytes: int = 0
+    cpu_ms: float = 0.0
+    disk_bytes: float = 0.0
     ran_ms: int = 0
     since: Instant | None = None
     """Since when it runs."""
@@ -106,6 +122,8 @@ class Budget:
         self.output_bytes += output_bytes
         if usage is not None:
             self.cost += usage.cost
+            self.cpu_ms += 0.0 if usage.measured is None else usage.measured.cpu_s * 1000
+            self.disk_bytes += usage.counts.get(DISK, 0.0)
         if usage is not None or self.output_bytes >= self.max.get("output", NEVER) * NEAR:
             self._look()
 
@@ -134,7 +152,7 @@ class Budget:
     def renewed(self, at: Instant) -> None:
         """A new generation: nothing is used yet, what was raised stands, and a deadline that has passed is over."""
         self.calls = self.output_bytes = self.ran_ms = 0
-        self.cost = 0.0
+        self.cost = self.cpu_ms = self.disk_bytes = 0.0
         self.since = None
         self.near.clear()
         if self.overdue(at):
@@ -155,6 +173,10 @@ class Budget:
                 return self.cost
             case "output":
                 return self.output_bytes
+            case "cpu_time":
+                return self.cpu_ms
+            case "disk":
+                return self.disk_bytes
             case _:
                 return self.ran_ms + (0 if self.since is None else max(0, at - self.since))
 
@@ -164,7 +186,7 @@ class Budget:
             Level(limit=name, used=self.used(name, at) / unit, max=self.max[name] / unit)
             if (unit := SHOWN_PER.get(name, 0))
             else Level(limit=name, used=self.used(name, at), max=self.max[name])
-            for name in NAMES
+            for name in COUNTED
             if name in self.max
         ]
 
@@ -176,6 +198,15 @@ class Budget:
         """The first limit that is used up, if so many more calls are about to begin."""
         return next((one for one in self.levels(at) if one.used + calls * (one.limit == "calls") >= one.max), None)
 
+    def left(self) -> LimitsSpec:
+        """What calls may still use of what is counted while they run; at least a little, so that they can say why."""
+        most = {name: round(value) for name, value in self.max.items()}
+        return LimitsSpec(
+            memory_bytes=most.get("memory"),
+            cpu_time_ms=Millis(max(1, most["cpu_time"] - round(self.cpu_ms))) if "cpu_time" in most else None,
+            disk_bytes=max(1, most["disk"] - round(self.disk_bytes)) if "disk" in most else None,
+        )
+
     def overdue(self, at: Instant) -> bool:
         """Whether it should have ended by now."""
         return self.deadline is not None and at >= self.deadline
@@ -183,7 +214,9 @@ class Budget:
     def _look(self) -> None:
         self.calls_max = self.max.get("calls", sys.maxsize)
         self.alarm = False
-        for limit, used in (("calls", self.calls), ("cost", self.cost), ("output", self.output_bytes)):
+        counted = {"calls": self.calls, "cost": self.cost, "output": self.output_bytes}
+        counted |= {"cpu_time": self.cpu_ms, "disk": self.disk_bytes}
+        for limit, used in counted.items():
             most = self.max.get(limit, sys.maxsize)
             if used >= most * NEAR and (limit not in self.near or (used >= most and limit != "calls")):
                 self.alarm = True

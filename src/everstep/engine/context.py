@@ -159,6 +159,10 @@ class CallContext:
     def bounds(self) -> LimitsSpec | None:
         return self.limits
 
+    @property
+    def left(self) -> LimitsSpec:
+        return self._state.budget.left()
+
     def measured(self, used: Measured) -> None:
         self._meter = self._meter or Meter()
         self._meter.measured = used

@@ -43,7 +43,14 @@ def exhaust(lap: Lap) -> None:
     return finish.stand_still(lap)
 
 
-_UNITS = {"calls": "calls", "cost": "units of cost", "wall_time": "seconds", "output": "bytes of output"}
+_UNITS = {
+    "calls": "calls",
+    "cost": "units of cost",
+    "wall_time": "seconds",
+    "output": "bytes of output",
+    "cpu_time": "seconds of CPU time",
+    "disk": "bytes written",
+}
 
 
 def _error(lap: Lap, code: str, message: str, what_to_do: str) -> e.ErrorRecord:

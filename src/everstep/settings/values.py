@@ -9,12 +9,12 @@ from typing import Final
 from everstep.domain.breaker import BreakerPolicy
 from everstep.domain.consent import Consent
 from everstep.domain.ids import Millis
-from everstep.domain.limits import TaskLimits
 from everstep.domain.rate import parse_rate
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.settings.keys import BY_NAME, KEYS, checked, known, refused
 from everstep.settings.kinds import Value
+from everstep.settings.limits import limits_of
 from everstep.settings.notify import NotifySettings, notify_of
 from everstep.settings.parts import (
     EngineSettings,
@@ -169,20 +169,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") 
             sockets_per_token=merged.number("events.sockets_per_token"),
         ),
         notify=notify_of(merged.words, merged.text, merged.flag),
-        limits=LimitSettings(
-            keys_ms=Millis(merged.number("retention.keys")),
-            body_bytes=merged.number("limits.body"),
-            items=merged.number("limits.items"),
-            live_tasks=live_tasks if isinstance(live_tasks, int) else None,
-            inline_bytes=merged.number("limits.inline"),
-            artifact_bytes=merged.number("limits.artifact"),
-            of_task=TaskLimits(
-                calls=merged.number("limits.calls"),
-                cost=merged.amount("limits.cost"),
-                wall_time_ms=merged.number("limits.wall_time"),
-                output_bytes=merged.number("limits.output"),
-            ),
-        ),
+        limits=limits_of(merged.number, merged.amount, live_tasks if isinstance(live_tasks, int) else None),
         retry=_retry(merged),
         consent=Consent(
             approve={name: bool(value) for name, value in _family(said, "policy.approve")},

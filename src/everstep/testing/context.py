@@ -46,6 +46,7 @@ class Context:
     log: Log = field(default_factory=Lines)
     origin: Origin = field(default_factory=Origin)
     bounds: LimitsSpec | None = None
+    left: LimitsSpec = LimitsSpec()
     fractions: list[float] = field(default_factory=list)
     streamed: list[str] = field(default_factory=list)
     used: list[object] = field(default_factory=list)

@@ -37,11 +37,22 @@ class Limits(Struct):
     wall_time: float | None
     output: int | None
     on_reached: str
+    cpu_time: float | None = None
+    disk: int | None = None
+    memory: int | None = None
 
     @classmethod
     def of(cls, limits: TaskLimits) -> "Limits":
-        wall_time = None if limits.wall_time_ms is None else limits.wall_time_ms / 1000
-        return cls(limits.calls, limits.cost, wall_time, limits.output_bytes, limits.on_reached)
+        return cls(
+            calls=limits.calls,
+            cost=limits.cost,
+            wall_time=None if limits.wall_time_ms is None else limits.wall_time_ms / 1000,
+            output=limits.output_bytes,
+            on_reached=limits.on_reached,
+            cpu_time=None if limits.cpu_time_ms is None else limits.cpu_time_ms / 1000,
+            disk=limits.disk_bytes,
+            memory=limits.memory_bytes,
+        )
 
     def read(self) -> TaskLimits:
         """The limits again."""
@@ -50,6 +61,9 @@ class Limits(Struct):
             cost=self.cost,
             wall_time_ms=None if self.wall_time is None else round(self.wall_time * 1000),
             output_bytes=self.output,
+            cpu_time_ms=None if self.cpu_time is None else round(self.cpu_time * 1000),
+            disk_bytes=self.disk,
+            memory_bytes=self.memory,
             on_reached=self.on_reached,
         )
 

@@ -240,12 +240,25 @@ async def test_limits_of_one_attempt(engine: TestEngine, limits: JsonObject, cod
         assert task.status == ("completed" if code is None else "failed")
 
 
-@pytest.mark.parametrize("key", ["memory", "cpu_time", "disk"])
+@pytest.mark.parametrize("key", ["memory", "cpu_time"])
 async def test_limits_that_need_a_process_are_refused(engine: TestEngine, key: str) -> None:
     value = "1m" if key == "cpu_time" else "1MB"
-    for plan in (plan_of(asks(1), limits={key: value}), plan_of(asks(1, limits={key: value}))):
-        with pytest.raises(PlanError):
-            await engine.start(plan)
+    with pytest.raises(PlanError):
+        await engine.start(plan_of(asks(1, limits={key: value})))
+
+
+async def test_what_a_task_writes_is_counted(engine: TestEngine, tmp_path: Path) -> None:
+    """Step by step, until the rest does not fit: the call that would go over is refused before its first byte."""
+    steps: list[JsonObject] = [
+        {"id": f"s{n}", "tool": "file.write", "with": {"path": f"f{n}", "text": "x" * 400}, "retry": 0}
+        for n in range(3)
+    ]
+    async with TestEngine(workspace=tmp_path) as files:
+        task = await files.start(plan_of(steps, limits={"disk": "1KB"}))
+        assert ((await task.result()).error or {}).get("code") == "limit_disk"
+        assert [(tmp_path / f"f{n}").exists() for n in range(3)] == [True, True, False]
+        near = [event.data async for event in task.events(follow=False) if event.type == "task.limit_near"]
+        assert [(one["limit"], one["used"], one["max"]) for one in near] == [("disk", 800, 1000)]
 
 
 async def test_a_report_that_is_no_amount_is_the_tools_mistake(engine: TestEngine) -> None:

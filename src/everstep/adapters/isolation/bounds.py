@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
+from weakref import WeakValueDictionary
 
 from everstep.adapters.isolation.child import Bounds, Ended
-from everstep.adapters.isolation.program import OUTPUT_BYTES
+from everstep.adapters.isolation.program import OUTPUT_BYTES, Together
 from everstep.adapters.isolation.watch import Over
+from everstep.domain.ids import Millis
+from everstep.domain.limits import lower
+from everstep.domain.plan import LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject
@@ -35,17 +39,40 @@ def walls_of(settings: Settings) -> Walls:
 
 
 def bounds_of(ctx: Ctx) -> Bounds:
-    """What the step allows, else the usual."""
-    usual, said = Bounds(), ctx.bounds
-    if said is None:
-        return usual
+    """What the step says, else the usual; and no more than is left for its task."""
+    usual, said, left = Bounds(), ctx.bounds or LimitsSpec(), ctx.left
+    cpu_ms = lower(said.cpu_time_ms or Millis(round(usual.cpu_s * 1000)), left.cpu_time_ms)
+    disk = lower(said.disk_bytes or usual.disk_bytes, left.disk_bytes)
     return Bounds(
-        memory_bytes=said.memory_bytes or usual.memory_bytes,
-        cpu_s=said.cpu_time_ms / 1000 if said.cpu_time_ms else usual.cpu_s,
+        memory_bytes=lower(said.memory_bytes or usual.memory_bytes, left.memory_bytes) or usual.memory_bytes,
+        cpu_s=usual.cpu_s if cpu_ms is None else cpu_ms / 1000,
         output_bytes=min(said.output_bytes or OUTPUT_BYTES, OUTPUT_BYTES),
-        disk_bytes=said.disk_bytes or usual.disk_bytes,
-        file_bytes=min(said.disk_bytes or usual.file_bytes, usual.file_bytes),
+        disk_bytes=disk or usual.disk_bytes,
+        file_bytes=min(disk or usual.file_bytes, usual.file_bytes),
+        together=_together(ctx),
     )
+
+
+_LIVE: Final[WeakValueDictionary[str, Together]] = WeakValueDictionary()
+"""By task, as long as one of its programs runs here."""
+
+
+def _together(ctx: Ctx) -> Together | None:
+    most = ctx.left.memory_bytes
+    if most is None:
+        return None
+    found = _LIVE.get(ctx.task_id)
+    if found is None:
+        found = _LIVE[ctx.task_id] = Together(most)
+    found.max_bytes = most
+    return found
+
+
+def report(ended: Ended, ctx: Ctx) -> None:
+    """Tell what it used."""
+    ctx.measured(measured(ended))
+    if ended.disk_bytes:
+        ctx.usage(disk_bytes=ended.disk_bytes)
 
 
 def measured(ended: Ended) -> Measured:

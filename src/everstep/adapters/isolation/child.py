@@ -10,7 +10,8 @@ import os
 import subprocess
 import sys
 import time
-from typing import IO, Any, Final
+from collections.abc import Coroutine
+from typing import IO, Any, Final, TypeVar
 
 from everstep.adapters.isolation import launcher
 from everstep.adapters.isolation.group import best_roots, new_group
@@ -21,6 +22,7 @@ from everstep.domain.values import JsonObject
 
 __all__ = ["Bounds", "Child", "Ended", "Program"]
 
+T = TypeVar("T")
 LAUNCHER: Final = launcher.__file__
 GRACE_S: Final = 5.0
 CONFIRM_S: Final = 2.0
@@ -98,22 +100,26 @@ class Child:
         try:
             self._order(pipes[0][1], process, handed[2:])
             await self._watch(process, ended, began)
-        except asyncio.CancelledError:
-            await asyncio.shield(self._end(process, ended))
-            raise
         finally:
-            gone = await self._end(process, ended)
-            self._reap(process, gone=gone)
-            await asyncio.to_thread(self._watched.close)
-            await self._drain(streams)
-            loop.remove_reader(handle)
-            os.close(handle)
-            for pipe, _ in streams:
-                assert pipe is not None
-                loop.remove_reader(pipe.fileno())
-                pipe.close()
-            self._close_stdin()
+            gone = await to_its_end(self._close(process, ended, handle, streams))
         return self._ended(process, began, gone=gone)
+
+    async def _close(
+        self, process: "subprocess.Popen[bytes]", ended: asyncio.Event, handle: int, streams: list[tuple[Any, Stream]]
+    ) -> bool:
+        """End what is left of it, read what it still said, let go of everything; whether all of it is gone."""
+        loop = asyncio.get_running_loop()
+        gone = await self._end(process, ended)
+        self._reap(process, gone=gone)
+        await asyncio.to_thread(self._watched.close)
+        await self._drain(streams)
+        loop.remove_reader(handle)
+        os.close(handle)
+        for pipe, _ in streams:
+            loop.remove_reader(pipe.fileno())
+            pipe.close()
+        self._close_stdin()
+        return gone
 
     def _order(self, pipe: int, process: "subprocess.Popen[bytes]", kept: list[int]) -> None:
         order = order_of(self._program, self._group, kept)
@@ -242,3 +248,16 @@ class Child:
             return None
         level = "limited" if made["missing"] else "restricted"
         return {"level": level, "cgroup": "none", "browser_sandbox": None, **made}
+
+
+async def to_its_end(work: Coroutine[object, object, T]) -> T:
+    """Let it finish, however often somebody cancels meanwhile; whoever did is heard afterwards."""
+    doing, cancelled = asyncio.ensure_future(work), False
+    while not doing.done():
+        try:
+            await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+    return doing.result()

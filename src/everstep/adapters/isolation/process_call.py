@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from everstep.adapters.isolation.bounds import bounds_of, exceeded, measured, refuse_broken
+from everstep.adapters.isolation.bounds import bounds_of, exceeded, refuse_broken, report
 from everstep.adapters.isolation.child import Child, Program
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
@@ -69,7 +69,7 @@ async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int 
         require=require,
     )
     ended = await Child(program, answers=True).run()
-    ctx.measured(measured(ended))
+    report(ended, ctx)
     refuse_broken(ended, call.tool)
     said = bytes(ended.stderr.data[-500:]).decode(errors="replace").strip()
     try:

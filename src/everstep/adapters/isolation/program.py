@@ -13,6 +13,19 @@ PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 Heard: TypeAlias = Callable[[bytes], None]
 
 
+@dataclass(eq=False)
+class Together:
+    """Memory of all live attempts of one task."""
+
+    max_bytes: int
+    now: dict[int, int] = field(default_factory=dict)
+
+    def has(self, who: int, memory_bytes: int) -> int:
+        """One of them has so much now; what they have in all."""
+        self.now[who] = memory_bytes
+        return sum(self.now.values())
+
+
 @record
 class Bounds:
     """What one attempt may use."""
@@ -26,6 +39,8 @@ class Bounds:
     disk_bytes: int = 1 << 30
     """Written in all."""
     output_bytes: int = OUTPUT_BYTES
+    together: Together | None = None
+    """What all attempts of its task may have at the same time."""
     address_space: bool = True
     """Whether reserved addresses count; some interpreters reserve far more than they use."""
 

@@ -130,6 +130,7 @@ class ChildCtx:
         self.log = ChildLog(said)
         self.origin = Origin(trusted=facts["trusted"])
         self.bounds: LimitsSpec | None = None
+        self.left = LimitsSpec()
 
     def now(self) -> Instant:
         """This machine's clock."""

@@ -30,6 +30,7 @@ class Watch:
     """Whether the program is in the group, as the launcher says."""
     over: Over | None = None
     """The limit it broke: name, used, allowed."""
+    now_bytes: int = 0
     peak_bytes: int = 0
     cpu_s: float = 0.0
     disk_bytes: int = 0
@@ -45,6 +46,14 @@ class Watch:
         self.files = max([self.files, *(open_files(one.pid) for one in inner)])
         used = self._in_group(self.group) if self.group is not None and self.inside else self._in_tree(family, inner)
         self._judge(used)
+        self._judge_together()
+
+    def _judge_together(self) -> None:
+        """All attempts of a task have a limit too; whoever takes more when it is reached is ended."""
+        together = self.bounds.together
+        if together is not None and self.over is None:
+            total = together.has(id(self), self.now_bytes)
+            self.over = ("memory", total, together.max_bytes) if total > together.max_bytes else None
 
     def _judge(self, used: dict[str, float]) -> None:
         bounds = self.bounds
@@ -59,7 +68,8 @@ class Watch:
 
     def _in_group(self, group: Group) -> dict[str, float]:
         self.cpu_s = max(self.cpu_s, group.cpu_s())
-        self.peak_bytes = max(self.peak_bytes, group.memory())
+        self.now_bytes = group.memory()
+        self.peak_bytes = max(self.peak_bytes, self.now_bytes)
         if self.cpu_s > BUSY_CPU_S:
             group.throttle()
         return {
@@ -83,6 +93,7 @@ class Watch:
             with contextlib.suppress(psutil.Error, OSError):
                 memory += pss(one.pid)
                 self.peak_bytes = max(self.peak_bytes, most(one.pid))
+        self.now_bytes = memory
         self.peak_bytes, self.cpu_s = max(self.peak_bytes, memory), max(self.cpu_s, cpu)
         return {"memory": memory, "cpu_time": cpu, "processes": len(family), "disk": self.disk_bytes}
 
@@ -105,6 +116,8 @@ class Watch:
 
     def close(self) -> None:
         """It has ended: what the group counted is kept, and the group removed."""
+        if self.bounds.together is not None:
+            self.bounds.together.now.pop(id(self), None)
         if self.group is None:
             return
         if self.inside:

@@ -16,6 +16,7 @@ from everstep.adapters.tools.file_changes import PLANNERS, Work, change, take_ba
 from everstep.adapters.tools.file_specs import CHANGES, READ_BYTES, READS
 from everstep.adapters.tools.listing import listing, stat_of
 from everstep.adapters.undo_journal import UNDO_BYTES, UNDO_WINDOW_S, UndoJournal
+from everstep.domain.limits import lower
 from everstep.domain.values import JsonValue
 from everstep.ports.adapter import ToolAdapter
 from everstep.ports.tool import Call, Ctx, Misconfigured, Prior, ToolError, ToolSpec
@@ -65,13 +66,17 @@ class FileTools(ToolAdapter):
         """Do it in a thread, in the task's own folder."""
         arguments: dict[str, Any] = call.arguments
 
-        def work() -> JsonValue:
+        def work() -> tuple[JsonValue, int]:
             with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
-                if call.tool in PLANNERS:
-                    return change(self._work(files, call, ctx), call.tool, arguments, self._disk)
-                return _READS[call.tool](files, **arguments)
+                if call.tool not in PLANNERS:
+                    return _READS[call.tool](files, **arguments), 0
+                wanted = self._work(files, call, ctx)
+                return change(wanted, call.tool, arguments, self._disk), wanted.written_bytes
 
-        return await self._threads.call(work)
+        told, written = await self._threads.call(work)
+        if written:
+            ctx.usage(disk_bytes=written)
+        return told
 
     async def undo(self, call: Call, output: JsonValue, ctx: Ctx) -> None:  # noqa: ARG002 -- what was is on record
         """Put back what was, unless somebody has changed it since."""
@@ -84,7 +89,8 @@ class FileTools(ToolAdapter):
 
     def _work(self, files: Workspace, call: Call, ctx: Ctx) -> Work:
         journal = UndoJournal(ctx.workdir, bytes_max=self._undo_bytes, window_s=self._undo_window_s)
-        return Work(files=files, journal=journal, key=call.idempotency_key)
+        most = lower(None if ctx.bounds is None else ctx.bounds.disk_bytes, ctx.left.disk_bytes)
+        return Work(files=files, journal=journal, key=call.idempotency_key, disk_bytes_max=most)
 
 
 def _read(files: Workspace, path: str, range: dict[str, int] | None = None) -> JsonValue:

@@ -16,7 +16,7 @@ from everstep.adapters.files import ABSENT, Expected, FileState, Workspace
 from everstep.adapters.undo_journal import Change, UndoJournal
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.ports.tool import Denied, Impossible, Misconfigured
+from everstep.ports.tool import Denied, Impossible, Misconfigured, ResourceExceeded
 
 BYTES_MAX: Final = 64 << 20
 ENTRIES_MAX: Final = 10_000
@@ -39,7 +39,10 @@ class Work:
     files: Workspace
     journal: UndoJournal
     key: str
+    disk_bytes_max: int | None = None
+    """What it may write; None: nobody says."""
     before: dict[str, bytes] = field(default_factory=dict)
+    written_bytes: int = 0
 
     def state(self, path: str) -> FileState:
         """What is there, its content kept for taking back; refused if it may not be changed."""
@@ -68,7 +71,12 @@ def change(work: Work, tool: str, arguments: Arguments, disk: Reservations) -> J
     for one in wanted:
         _keep_configuration(work, one)
     changes = [one.change for one in wanted]
-    need = 2 * sum(len(one.data or b"") for one in wanted) + sum(map(len, work.before.values()))
+    size = sum(len(one.data or b"") for one in wanted)
+    most = work.disk_bytes_max
+    if most is not None and size > most:
+        what = f"{size:,} bytes are to be written, and {most:,} may be"
+        raise ResourceExceeded(what, limit="disk", used=size, max=most)
+    need = 2 * size + sum(map(len, work.before.values()))
     with disk.reserved(work.files.space, need):
         work.journal.keep(work.key, changes, work.before)
         made: list[Change] = []
@@ -79,6 +87,7 @@ def change(work: Work, tool: str, arguments: Arguments, disk: Reservations) -> J
         except BaseException:
             _take_back(work, made)
             raise
+    work.written_bytes = size
     return _told(work, tool, arguments, changes, wanted={one.change.path: one for one in wanted})
 
 

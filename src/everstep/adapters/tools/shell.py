@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from everstep.adapters.isolation.bounds import Walls, bounds_of, measured, refuse_broken
+from everstep.adapters.isolation.bounds import Walls, bounds_of, refuse_broken, report
 from everstep.adapters.isolation.child import Bounds, Child, Ended, Program
 from everstep.adapters.paths import names_of
 from everstep.adapters.tools.family import closed, spec_of
@@ -111,7 +111,7 @@ class ShellTools(ToolAdapter):
                 require=self._walls.needed(call.tool, trusted=ctx.origin.trusted),
             )
         ).run()
-        ctx.measured(measured(ended))
+        report(ended, ctx)
         refuse_broken(ended, call.tool)
         self._judge(command, ended, arguments.get("expect_exit", [0]))
         return _told(ended)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,31 @@ def test_a_function_that_cannot_be_imported_is_refused() -> None:
         tool("apart.inner", isolate="process")(inner)
     with pytest.raises(TypeError, match="is not 'process'"):
         tool("apart.inner", isolate="thread")(inner)
+
+
+@pytest.mark.req("7.1", "R.1")
+async def test_what_all_processes_of_a_task_may_use(tmp_path: Path) -> None:
+    """Each attempt is within its own limit; together they have, or have used, more than their task may."""
+    async with TestEngine(hungry_tools(), config=FREE, workspace=tmp_path) as engine:
+        plan = Plan("apart", parallel=3, limits={"memory": "250MB"})
+        for number in range(3):
+            plan.step(f"s{number}", "sim.memory", {"mb": 100, "hold": 30}, needs=[], retry=0, on_error="continue")
+        task = await engine.start(plan)
+        failed = [data async for data in failures(task)][:1]
+        assert failed[0]["error"]["code"] == "limit_memory"
+        assert failed[0]["error"]["details"]["max"] == 250_000_000
+        await task.cancel()
+        plan = Plan("apart", limits={"cpu_time": "1s"})
+        plan.step("first", "sim.cpu", {"seconds": 0.6}, retry=0)
+        plan.step("second", "sim.cpu", {"seconds": 60}, retry=0)
+        task = await engine.start(plan)
+        (burnt,) = [data async for data in failures(task)]
+        assert burnt["error"]["code"] == "limit_cpu"
+        assert burnt["error"]["details"]["max"] < 0.45
+
+
+async def failures(task: Task) -> AsyncIterator[dict[str, Any]]:
+    async for event in task.events():
+        if event.type == "attempt.failed":
+            yield dict(event.data)
+            return
