@@ -38,6 +38,7 @@ bench: $(READY) ## measure, against floors
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
+	$(BIN)/python -m everstep.torture.agent_kills
 	$(BIN)/python -m bench.cuts
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMES = [
     "Arg", "Artifact", "Ctx", "Denied", "Engine", "Estimate", "Event", "EverstepError", "Impossible", "Misconfigured",
     "NeedsInput", "Pause", "Plan", "PlanError", "ResourceExceeded", "Result", "Secret", "Task", "ToolAdapter",
-    "ToolError", "Transient", "Uncertain", "run", "tool",
+    "ToolError", "Transient", "Uncertain", "durable", "run", "tool",
 ]  # fmt: skip
 ERRORS = [
     "Conflict", "EngineClosed", "EverstepError", "LimitExceeded", "NotAllowed", "NotFound", "PlanError", "RequestError",

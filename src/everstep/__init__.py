@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from everstep.authoring.durable import durable
     from everstep.authoring.plan import Plan
     from everstep.authoring.shape import Arg
     from everstep.authoring.tool import tool
@@ -55,6 +56,7 @@ __all__ = [
     "ToolError",
     "Transient",
     "Uncertain",
+    "durable",
     "run",
     "tool",
 ]
@@ -67,6 +69,7 @@ _HOMES: Final[dict[str, str]] = {
     "Plan": "everstep.authoring.plan",
     "Estimate": "everstep.domain.estimate",
     "Arg": "everstep.authoring.shape",
+    "durable": "everstep.authoring.durable",
     "tool": "everstep.authoring.tool",
     "run": "everstep.blocking",
     **dict.fromkeys(("Artifact", "Secret"), "everstep.domain.handles"),

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from everstep.authoring.plan import Plan
 from everstep.bootstrap import new_loop
 from everstep.domain.errors import EverstepError
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.engine import Engine as AsyncEngine
 from everstep.facade.rework_blocking import ReworkedBlockingTask
+from everstep.facade.runnable import Runnable
 from everstep.facade.task import Task as AsyncTask
 from everstep.facade.views import Event, Result
 from everstep.facade.views import Pause as AsyncPause
@@ -33,7 +33,7 @@ _TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "supply_
 
 
 def run(
-    plan: Plan | str | Path,
+    plan: Runnable | str | Path,
     inputs: JsonObject | None = None,
     *,
     key: str | None = None,
@@ -59,9 +59,9 @@ def run(
         return result
 
 
-def _functions(plan: Plan | str | Path, settings: Settings) -> list[object]:
+def _functions(plan: Runnable | str | Path, settings: Settings) -> list[object]:
     """Functions that the plan was built with; those of the project's own modules are known to the engine."""
-    return [one for one in plan.tools if one.__module__ not in settings.tools] if isinstance(plan, Plan) else []
+    return [one for one in getattr(plan, "tools", ()) if one.__module__ not in settings.tools]
 
 
 class LoopThread:
@@ -155,7 +155,7 @@ class Engine:
 
     def start(
         self,
-        plan: Plan | str | Path,
+        plan: Runnable | str | Path,
         inputs: JsonObject | None = None,
         *,
         key: str | None = None,
@@ -179,7 +179,7 @@ class Engine:
 
     def run(
         self,
-        plan: Plan | str | Path,
+        plan: Runnable | str | Path,
         inputs: JsonObject | None = None,
         *,
         key: str | None = None,

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -23,9 +23,11 @@ from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.telemetry.notify import Notifier
 from everstep.adapters.telemetry.redacted import RedactedSink
 from everstep.adapters.threads import Threads
+from everstep.adapters.tools.code import CodeTools
 from everstep.adapters.tools.function import FunctionAdapter
 from everstep.adapters.tools.shipped import Walls, shipped, walls_of
 from everstep.adapters.tools.subplan import PlanTools
+from everstep.authoring.durable import DurableFunction
 from everstep.authoring.tool import FunctionTool
 from everstep.domain.consent import Consent
 from everstep.domain.errors import SettingsError
@@ -50,6 +52,7 @@ from everstep.ports.clock import Clock, Pulse
 from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
 from everstep.ports.gauge import Gauge
+from everstep.ports.script import Script
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store, Worker
 from everstep.ports.telemetry import Telemetry
@@ -71,6 +74,7 @@ __all__ = [
     "open_local_door",
     "plugin",
     "run_process",
+    "scripts_of",
     "the_world",
     "tried_walls",
 ]
@@ -115,13 +119,13 @@ class Parts:
 
 
 def build(
-    settings: Settings, tools: Iterable[object], *, carries: str, secrets: Mapping[str, str] | None = None
+    settings: Settings, tools: Sequence[object], *, carries: str, secrets: Mapping[str, str] | None = None
 ) -> Parts:
     """An engine on the real world; nothing is opened yet."""
     outside = the_world(settings)
     outside.secrets = secrets_of(settings, secrets or {})
     adapters = adapters_of(settings, tools, outside.codec, outside.secrets)
-    parts = assemble(settings, adapters, outside, carries=carries)
+    parts = assemble(settings, adapters, outside, carries=carries, scripts=scripts_of(settings, tools))
     if carries != "none":
         parts.runtime.telemetry = partial(_telemetry, settings, os.environ, parts.runtime.kit)
     return parts
@@ -211,11 +215,39 @@ def adapters_of(
         *shipped(settings, codec, threads, secrets or KnownSecrets({}, {})),
         PlanTools(settings.plans_dirs),
         *_plugged_in(settings.tools, threads, walls_of(settings)),
-        *_adapters(tools, threads, walls_of(settings)),
+        *_adapters(_brought(tools, settings), threads, walls_of(settings)),
     ]
 
 
-def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outside, *, carries: str) -> Parts:
+def scripts_of(settings: Settings, tools: Iterable[object]) -> list[Script]:
+    """Durable functions: of the modules that the settings name, and those handed in."""
+    named = [one for name in settings.tools for one in plugin(name).values((DurableFunction,))]
+    return [one.script for one in (*named, *tools) if isinstance(one, DurableFunction)]
+
+
+def _brought(tools: Iterable[object], settings: Settings) -> Iterator[object]:
+    """What was handed in, and the tools of its module that a durable function brings along; each once."""
+    given = [*tools]
+    known = {id(one) for one in given}
+    known |= {id(one) for name in settings.tools for one in plugin(name).values((FunctionTool,))}
+    for tool in given:
+        if not isinstance(tool, DurableFunction):
+            yield tool
+            continue
+        for other in tool.tools:
+            if id(other) not in known:
+                known.add(id(other))
+                yield other
+
+
+def assemble(
+    settings: Settings,
+    adapters: Iterable[ToolAdapter],
+    outside: Outside,
+    *,
+    carries: str,
+    scripts: Iterable[Script] = (),
+) -> Parts:
     """An engine on whatever world is handed in."""
     redactor = outside.secrets.redactor
     sink = RedactedSink(outside.sink, redactor) if redactor else outside.sink
@@ -242,6 +274,7 @@ def assemble(settings: Settings, adapters: Iterable[ToolAdapter], outside: Outsi
         breakers=Breakers(settings.breaker),
         home=str(_home(settings)),
     )
+    kit.scripts.update((script.plan.name, script) for script in scripts)
     now = outside.clock.now()
     worker = Worker(
         id=worker_id,
@@ -271,7 +304,8 @@ def _workspace(settings: Settings) -> str:
 def _catalog(adapters: Iterable[ToolAdapter], outside: Outside, consent: Consent) -> Catalog:
     """What can be called, and the tool that takes calls back."""
     take_back = TakeBack()
-    take_back.catalog = catalog = Catalog((*adapters, take_back), outside.codec, consent, outside.secrets)
+    code = CodeTools(outside.entropy)
+    take_back.catalog = catalog = Catalog((*adapters, code, take_back), outside.codec, consent, outside.secrets)
     for tool in sorted({*consent.approve, *consent.allow_untrusted, *consent.llm_approvals}):
         if catalog.find(tool) is None:  # another engine on this configuration may have it
             outside.sink.note("the policy names a tool that is not here", tool=tool)
@@ -337,7 +371,8 @@ def _plugged_in(names: Iterable[str], threads: Threads, walls: Walls) -> Iterato
     """Tools that the operator's configuration names: of a package, a module, or one object of it."""
     for name in names:
         found = plugin(name)
-        adapters = [*_adapters(found.values((FunctionTool, SafeAdapter)), threads, walls)]
+        values = [one for one in found.values((FunctionTool, SafeAdapter)) if not isinstance(one, DurableFunction)]
+        adapters = [*_adapters(values, threads, walls)]
         found.refuse_strangers([spec.name for adapter in adapters for spec in adapter.tools()])
         yield from adapters
 

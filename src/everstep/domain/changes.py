@@ -7,7 +7,7 @@ from everstep.domain import continued
 from everstep.domain.ids import Digest, StepPath, TaskId
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, Sealed
 
 TaskStarted: TypeAlias = continued.TaskStarted
 TaskContinued: TypeAlias = continued.TaskContinued
@@ -34,6 +34,8 @@ class Change:
     note: str | None = None
     untrusted: bool = False
     """Whether a stranger wrote the step: nobody vouches for it, whoever wrote the rest of the plan."""
+    asked: Sealed | None = None
+    """The arguments with which a durable function calls it; the step itself has none then."""
 
 
 def changed(plan: PlanSpec, changes: tuple[Change, ...]) -> PlanSpec:
@@ -43,7 +45,7 @@ def changed(plan: PlanSpec, changes: tuple[Change, ...]) -> PlanSpec:
         if change.step is None:
             continue
         if change.op == "append":
-            ids = [step.id for step in steps]
+            ids = [] if change.after is None else [step.id for step in steps]
             steps.insert(len(steps) if change.after is None else ids.index(change.after) + 1, change.step)
             continue
         for line in (steps, final):

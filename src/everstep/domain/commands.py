@@ -15,7 +15,6 @@ from everstep.domain.ids import Digest, Instant, PauseId, StepPath
 from everstep.domain.pauses import (
     FOR_PRODUCER,
     LIFTED_BY_RESUME,
-    OF_THE_TASK,
     Pause,
     UnresolvedDependency,
 )
@@ -52,7 +51,7 @@ def resume_task(state: TaskState, note: str | None) -> Drafts:
 
 def lift(state: TaskState, asked: Pause, closing: e.Draft, note: str | None) -> Drafts:
     """A pause of the whole task ends, by a word or by its time; the task goes on unless another one keeps it."""
-    kept = any(pause.type in OF_THE_TASK for pause in state.pauses.values() if pause is not asked)
+    kept = any(pause.of_the_task for pause in state.pauses.values() if pause is not asked)
     if state.status is not TaskStatus.PAUSED or kept:
         return (closing,)
     # Beside the steps that wait for an answer another one may be ready; if none is, the next lap says so.
@@ -133,7 +132,7 @@ def answer_pause(state: TaskState, pause: Pause, given: Answer) -> Drafts:
         diff=given.diff,
     )
     answered = e.Draft(body=body, step=pause.step)
-    if given.answer == "raise_limit":
+    if pause.of_the_task and given.answer in ("raise_limit", "retry"):
         return lift(state, pause, answered, given.note)
     if given.answer == "cancel":
         rest = [draft for draft in cancel_task(state, given.note) if not _withdraws(draft, pause.id)]

@@ -5,7 +5,7 @@ from typing import Final
 from everstep.domain.continued import TAKEN_OVER, ClientCall, TaskContinued
 from everstep.domain.errors import Conflict
 from everstep.domain.ids import StepPath
-from everstep.domain.pauses import OF_THE_TASK, Pause, PauseType, UserRequested
+from everstep.domain.pauses import Pause, PauseType, UserRequested
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
 from everstep.domain.task import TaskState
@@ -32,7 +32,7 @@ def takes_calls(state: TaskState, *, halted: bool) -> None:
         raise _refused(state, "task_terminal", f"the task is {state.status}", "start another one, or retry it")
     if state.status is not TaskStatus.PAUSED:
         raise _refused(state, "task_busy", f"the task is {state.status}", "wait until it is paused")
-    held = [one for one in state.pauses.values() if one.type in OF_THE_TASK and not is_handoff(one)]
+    held = [one for one in state.pauses.values() if one.of_the_task and not is_handoff(one)]
     if held or halted:
         why = held[0].title if held else "everything is halted"
         raise Conflict(

@@ -1,9 +1,11 @@
 """Outcomes of one task as the first events of another."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from everstep.domain import events as e
+from everstep.domain.changes import Change
 from everstep.domain.fold import apply
+from everstep.domain.ids import StepPath
 from everstep.domain.reopen import Again, items_of
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Command, NewTask, StepState, TaskState, row_of
@@ -12,6 +14,8 @@ from everstep.domain.values import JsonObject
 
 def copied(state: TaskState, again: Again, arguments: Mapping[str, JsonObject]) -> tuple[e.Draft, ...]:
     """What a fork begins with: outcomes that are kept, and other arguments for what is done anew."""
+    if state.plan.durable is not None:
+        return _copied_calls(state, again)
     drafts = [_outcome(state.steps[path]) for path in again.kept]
     for path in again.partly:
         started = e.StepStarted(title=state.specs[path].title or path, items=state.steps[path].items)
@@ -21,6 +25,32 @@ def copied(state: TaskState, again: Again, arguments: Mapping[str, JsonObject]) 
         given = e.TaskUpdated(changes={"arguments": {name: dict(value) for name, value in arguments.items()}})
         drafts.insert(0, e.Draft(body=given))
     return tuple(drafts)
+
+
+def _copied_calls(state: TaskState, again: Again) -> tuple[e.Draft, ...]:
+    """Of a durable function: calls that stand, asked for and ended in the order in which they were."""
+    kept = frozenset(again.kept)
+    drafts: list[e.Draft] = []
+    revision = 1
+    for heard in range(len(state.ends) + 1):
+        for change in _asked(state, kept, heard):
+            revision += 1
+            drafts.append(_revised(state, change, revision))
+        if heard < len(state.ends) and state.ends[heard] in kept:
+            drafts.append(_outcome(state.steps[state.ends[heard]]))
+    return tuple(drafts)
+
+
+def _asked(state: TaskState, kept: frozenset[StepPath], heard: int) -> Iterator[Change]:
+    for name, spec in state.specs.items():
+        step = state.steps[StepPath(name)]
+        if step.path in kept and step.asked_after == heard:
+            yield Change(op="append", id=name, step=spec, asked=step.asked)
+
+
+def _revised(state: TaskState, change: Change, revision: int) -> e.Draft:
+    body = e.PlanRevised(revision=revision, digest=state.plan_digest, base_digest=state.plan_digest, diff=(change,))
+    return e.Draft(body=body)
 
 
 def _outcome(step: StepState) -> e.Draft:

@@ -11,7 +11,7 @@ from everstep.domain.approval import Names, rejected
 from everstep.domain.commands import cancel_task, lift
 from everstep.domain.continuation import is_handoff
 from everstep.domain.ids import Instant, Millis, StepPath
-from everstep.domain.pauses import OF_THE_TASK, Pause, PauseType
+from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.record import record
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import TaskState
@@ -103,7 +103,7 @@ def _acted(state: TaskState, pause: Pause, new: Names) -> tuple[e.Draft, ...]:
         reason = "handoff_expired" if is_handoff(pause) else "pause_timeout"
         rest = cancel_task(state, "paused too long", reason=reason)
         return (expired, *[draft for draft in rest if not _withdraws(draft, pause)])
-    if pause.type in OF_THE_TASK:
+    if pause.of_the_task:
         return lift(state, pause, expired, None)
     drafts = (expired, *rejected(state, pause, "nobody answered in time", new)) if action == "reject" else (expired,)
     asks_on = any(isinstance(draft.body, e.PauseOpened) for draft in drafts)

@@ -11,7 +11,6 @@ from typing import Final
 from everstep.domain.decide import spec_of
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.pauses import (
-    OF_THE_TASK,
     DurableWait,
     LimitReached,
     Pause,
@@ -126,7 +125,7 @@ def legal_commands(state: TaskState) -> tuple[str, ...]:
         return ("fork", "undo") if state.status is TaskStatus.CANCELLED else ("fork", "retry", "undo")
     moves = TASK_MOVES[state.status]
     cancelling = state.status is TaskStatus.CANCELLING
-    asked_of_steps = any(pause.type not in OF_THE_TASK for pause in state.pauses.values())
+    asked_of_steps = any(not pause.of_the_task for pause in state.pauses.values())
     legal = {
         "answer": asked_of_steps and not cancelling,
         "cancel": TaskStatus.CANCELLED in moves or TaskStatus.CANCELLING in moves,
@@ -309,7 +308,7 @@ def _tool(spec: StepSpec) -> str:
 def _text(status: TaskStatus, stands: Standing, oldest: Pause | None) -> str:
     if status in TERMINAL:
         text = f"{stands.doing} at {clock(stands.since)}"
-    elif oldest is not None and oldest.type not in OF_THE_TASK:
+    elif oldest is not None and not oldest.of_the_task:
         text = f"{oldest.title} waits for a person since {clock(stands.since)}"
     else:
         text = f"{stands.doing} since {clock(stands.since)}"

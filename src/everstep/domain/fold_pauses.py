@@ -10,7 +10,6 @@ from everstep.domain.ids import Digest, Instant, PauseId, StepPath
 from everstep.domain.moves import move_step, step_of
 from everstep.domain.pauses import (
     FOR_PRODUCER,
-    OF_THE_TASK,
     Grant,
     InputRequired,
     LimitReached,
@@ -102,7 +101,7 @@ def pause_withdrawn(state: TaskState, body: e.PauseWithdrawn, path: StepPath | N
 
 def _close(state: TaskState, pause_id: PauseId) -> Pause:
     pause = state.pauses.pop(pause_id)
-    if state.status is TaskStatus.PAUSING and pause.type in OF_THE_TASK:
+    if state.status is TaskStatus.PAUSING and pause.of_the_task:
         state.lifted = pause
     return pause
 

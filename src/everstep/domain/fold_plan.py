@@ -64,6 +64,8 @@ def task_reopened(state: TaskState, body: e.TaskReopened, _step: StepPath | None
     for name, given in body.arguments.items():
         step = state.steps[StepPath(name)]
         step.arguments = {**(step.arguments or {}), **given}
+    if state.plan.durable is not None:
+        state.ends = [path for path in state.ends if state.steps[path].ended]
     of_the_plan = [state.steps[StepPath(name)] for name in state.specs]
     state.done = sum(step.ended for step in of_the_plan)
     state.under_way = 0
@@ -74,6 +76,7 @@ def _supersede(state: TaskState, path: StepPath, *, items_stand: bool) -> None:
     old = state.steps[path]
     new = state.steps[path] = StepState(path)
     new.attempts, new.tries, new.arguments = old.attempts, old.tries + bool(old.attempts), old.arguments
+    new.asked, new.asked_after = old.asked, old.asked_after
     new.approval = new.spent = old.approval  # what is done anew is asked about anew
     for index in range(old.items_next):
         item = state.steps.get(item_path(path, index))
@@ -90,6 +93,9 @@ def _supersede(state: TaskState, path: StepPath, *, items_stand: bool) -> None:
 def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, _at: Instant) -> None:
     """The remaining steps as they are now; what has begun keeps its state."""
     state.plan = changed(state.plan, body.diff)
+    if state.plan.durable is not None:
+        _asked(state, body)
+        return
     state.plan_digest = body.digest
     state.revision = body.revision
     state.ended_first = 0
@@ -111,6 +117,18 @@ def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, 
                 step.retries = 0
 
 
+def _asked(state: TaskState, body: e.PlanRevised) -> None:
+    """What a durable function calls next; or calls otherwise, where nothing has come of it yet."""
+    state.revision = body.revision
+    for change in body.diff:
+        assert change.step is not None
+        path = StepPath(change.id)
+        state.specs[change.id] = change.step
+        step = state.steps.setdefault(path, StepState(path))
+        step.asked, step.asked_after = change.asked, len(state.ends)
+        step.arguments = step.grant = None
+
+
 def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, _at: Instant) -> None:
     """Words about the task, arguments of steps, and outcomes that another task takes back."""
     words = words_in(body.changes)
@@ -119,7 +137,9 @@ def task_updated(state: TaskState, body: e.TaskUpdated, _step: StepPath | None, 
     state.priority = state.priority if words.priority is None else words.priority
     state.pause_timeout_ms = state.pause_timeout_ms if words.pause_timeout_ms is None else words.pause_timeout_ms
     arguments, undone = body.changes.get("arguments"), body.changes.get("undone")
-    variables = body.changes.get("variables")
+    variables, stages = body.changes.get("variables"), body.changes.get("stages")
+    if isinstance(stages, list):
+        state.stages = tuple(str(stage) for stage in stages)
     if isinstance(variables, dict):
         set_variables(state, variables)
     if isinstance(arguments, dict):

@@ -6,6 +6,7 @@ A plan is wired once: its bindings are compiled and its dependencies worked out.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from everstep.domain.bindings import Compiled, compile_value, references
 from everstep.domain.detour import source_of
@@ -64,6 +65,17 @@ def wire_plan(plan: PlanSpec) -> Graph:
         outputs={name: compile_value(value) for name, value in plan.outputs.items()},
         done_when=None if plan.done_when is None else compile_value(plan.done_when),
     )
+
+
+def grown(known: Graph | None, plan: PlanSpec) -> Graph:
+    """The graph of a durable function's calls so far; what was wired before is not wired again."""
+    if known is None or plan.steps[: len(known.steps)] != known.plan.steps:
+        return wire_plan(plan)
+    more = tuple(_wire_step(spec, None, {}) for spec in plan.steps[len(known.steps) :])
+    known.by_id.update((wired.spec.id, wired) for wired in more)
+    known.binds.update((wired.spec.bind, wired.spec.id) for wired in more)
+    tools = known.tools.union(_tools(wired.spec for wired in more))
+    return replace(known, plan=plan, steps=(*known.steps, *more), tools=tools)
 
 
 def _tools(specs: Iterable[StepSpec]) -> Iterator[str]:

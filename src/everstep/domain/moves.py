@@ -88,6 +88,8 @@ def end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> 
     name, index = split_path(step.path)
     if index is None:
         state.done += 1
+        if state.plan.durable is not None:
+            state.ends.append(step.path)
     else:
         parent = state.steps[StepPath(name)]
         parent.items_open.pop(index)

@@ -167,6 +167,8 @@ ANSWERS: Final[dict[PauseType, tuple[str, ...]]] = {
     PauseType.RESOURCE_PRESSURE: ("resume", "cancel"),
 }
 """What may be answered to each, in the order in which it is offered."""
+ABOUT_CODE: Final = ("retry", "cancel")
+"""And to a durable function whose code asks for other calls than its journal holds: no step of it failed."""
 
 BY_ITSELF: Final = frozenset({PauseType.USER_REQUESTED, PauseType.RESOURCE_PRESSURE})
 """Somebody wanted it so, or it passes: nobody is waited for."""
@@ -224,9 +226,16 @@ class Pause:
         return TYPE_OF[type(self.reason)]
 
     @property
+    def of_the_task(self) -> bool:
+        """Whether it holds the whole task: while it is open an answer to another starts nothing."""
+        return self.step is None
+
+    @property
     def answers(self) -> tuple[str, ...]:
         """What may be answered to this very question."""
         allowed = ANSWERS[self.type]
+        if self.type is PauseType.TOOL_ERROR and self.of_the_task:
+            return ABOUT_CODE
         if self.call is not None and not self.call.editable:
             return tuple(answer for answer in allowed if answer != "edit")
         return allowed

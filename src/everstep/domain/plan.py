@@ -202,6 +202,8 @@ class PlanSpec:
     steps: tuple[StepSpec, ...] = ()
     finally_steps: tuple[StepSpec, ...] = ()
     outputs: JsonObject
+    durable: str | None = None
+    """Of a durable function: the version of its code. Its steps are the calls that the code has asked for so far."""
 
     def on_error(self, step: StepSpec) -> OnError:
         """What this step's failure means here."""

@@ -30,6 +30,10 @@ def progress_of(state: TaskState, weights: Mapping[StepPath, float] | None = Non
     Weights are what steps are expected to take, and change with what is learned; `floor` is what was told before.
     """
     steps = [state.steps[StepPath(name)] for name in state.specs]
+    current = tuple(step.path for step in steps if step.status in (StepStatus.RUNNING, StepStatus.PAUSED))
+    if state.plan.durable is not None:
+        fraction = 1.0 if state.terminal else max(floor, _stages_passed(state))
+        return Progress(fraction=round(fraction, 4), done=state.done, total=len(steps), current=current)
     known = [weight for weight in (weights or {}).values() if weight > 0]
     usual = sum(known) / len(known) if known else 1.0
     least = usual * LEAST
@@ -39,8 +43,18 @@ def progress_of(state: TaskState, weights: Mapping[StepPath, float] | None = Non
         total += weight
         done += weight * step_fraction(step)
     fraction = 1.0 if state.terminal else min(max(floor, done / total), ALMOST) if steps else 0.0
-    current = tuple(step.path for step in steps if step.status in (StepStatus.RUNNING, StepStatus.PAUSED))
     return Progress(fraction=round(fraction, 4), done=state.done, total=len(steps), current=current)
+
+
+def _stages_passed(state: TaskState) -> float:
+    """The share of its stages, tools or step ids, of which a durable function has a result; it knows no other end."""
+    done = {path for path, step in state.steps.items() if step.ended}
+    tools = {state.specs[path].tool for path in done if path in state.specs}
+    passed = sum(
+        stage in tools or any(path.rpartition("_")[0] == stage or path == stage for path in done)
+        for stage in state.stages
+    )
+    return min(passed / len(state.stages), ALMOST) if state.stages else 0.0
 
 
 def step_fraction(step: StepState) -> float:

@@ -88,7 +88,7 @@ def back_to(state: TaskState, graph: Graph, from_step: StepPath, given: Collecti
         kept=tuple(path for path in _of_plan(state) if path not in superseded and state.steps[path].ended),
         superseded=again,
         partly=partly,
-        repeats=tuple(repeat for path in again for repeat in _repeats(state, path, known, partly)),
+        repeats=tuple(repeat for path in again for repeat in repeats(state, path, known, partly)),
     )
 
 
@@ -126,7 +126,7 @@ def items_of(state: TaskState, path: StepPath) -> list[StepState]:
     return [item for item in found if item is not None]
 
 
-def _repeats(state: TaskState, path: StepPath, known: Known, partly: Collection[StepPath]) -> Iterable[Repeat]:
+def repeats(state: TaskState, path: StepPath, known: Known, partly: Collection[StepPath] = ()) -> Iterable[Repeat]:
     """The step, if doing it anew makes an effect again that was, or may have been, made."""
     if path in known.undone:  # it was taken back
         return

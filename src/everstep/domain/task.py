@@ -13,7 +13,7 @@ from everstep.domain.detour import Degraded, Detour
 from everstep.domain.events import Actor, Draft, ErrorRecord, Issue, Link, Recorded, SkipReason, TaskPausing
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.limits import Budget
-from everstep.domain.pauses import OF_THE_TASK, DurableWait, Grant, Pause
+from everstep.domain.pauses import DurableWait, Grant, Pause
 from everstep.domain.plan import Effect, OnError, PlanSpec, StepSpec
 from everstep.domain.record import hot_record, record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
@@ -74,6 +74,8 @@ class StepState:
     """Arguments given by an answer; they win over the plan's."""
     given: Sealed | None = None
     """The whole arguments of a client's call; the plan's do not count beside them."""
+    asked: Sealed | None = None  # what a durable function calls it with
+    asked_after: int = 0  # how many outcomes that function had heard then: it can depend on no later one
     answer: JsonValue = None
     grant: Grant | None = None
     approval: PauseId | None = None
@@ -166,8 +168,7 @@ class TaskState(Vouched):
     specs: dict[str, StepSpec] = field(default_factory=dict)
     pauses: dict[PauseId, Pause] = field(default_factory=dict)
     """Open ones, oldest first."""
-    opened: dict[PauseId, Instant] = field(default_factory=dict)
-    """When each pause was opened."""
+    opened: dict[PauseId, Instant] = field(default_factory=dict)  # when each pause was
     warned: set[PauseId] = field(default_factory=set)
     """Of which pauses it was said that they will run out."""
     lifted: Pause | None = None
@@ -189,14 +190,15 @@ class TaskState(Vouched):
     """Attempts and tries of items that an earlier generation left behind: both count on."""
     awaiting: dict[StepPath, StepPath] = field(default_factory=dict)
     """Steps that wait for a producer which was put back: it takes their place among the parallel ones."""
-    done: int = 0
-    """Ended steps of the plan, sub-steps not counted."""
-    under_way: int = 0
-    """Steps of the plan that started and have not ended."""
+    done: int = 0  # ended steps of the plan, sub-steps not counted
+    under_way: int = 0  # steps of the plan that started and have not ended
     ended_first: int = 0
     """How many steps at the beginning of the plan have ended: nobody needs to look at them again."""
     work_ms: int = 0
     budget: Budget = field(default_factory=Budget)
+    ends: list[StepPath] = field(default_factory=list)
+    """Calls of a durable function in the order in which they ended, and in which its code hears of them."""
+    stages: tuple[str, ...] = ()  # what its code says that it will come by
     announced: dict[str, int] = field(default_factory=dict)
     """What was said about its schedule, by event, and in which generation."""
 
@@ -219,7 +221,7 @@ class TaskState(Vouched):
     @property
     def held_back(self) -> bool:
         """Whether a pause of the whole task is open: then nothing starts."""
-        return bool(self.pauses) and any(pause.type in OF_THE_TASK for pause in self.pauses.values())
+        return bool(self.pauses) and any(pause.of_the_task for pause in self.pauses.values())
 
 
 @hot_record

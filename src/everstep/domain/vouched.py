@@ -7,6 +7,7 @@ from typing import Final
 
 from everstep.domain.changes import Link
 from everstep.domain.ids import StepPath, split_path
+from everstep.domain.plan import PlanSpec
 
 NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -17,6 +18,7 @@ class Vouched:
     __slots__ = ()
 
     trusted: bool
+    plan: PlanSpec
     revision: int
     parent: Link | None
     strange: dict[str, frozenset[str] | None]
@@ -26,7 +28,8 @@ class Vouched:
     def stands_trusted(self) -> bool:
         """Whether its plan is as it was trusted; what patches and forks brought in counts as a stranger's."""
         forked = self.parent is not None and self.parent.link != "child_of"
-        return self.trusted and self.revision == 1 and not forked
+        written = self.revision == 1 or self.plan.durable is not None
+        return self.trusted and written and not forked
 
     def vouches_for(self, path: StepPath) -> bool:
         """Whether a step stands in a trusted plan as its author wrote it; an undo is made of what others returned."""

@@ -3,21 +3,23 @@
 from everstep.domain.ids import Instant
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import TaskState
-from everstep.engine import continue_on, finish, limiting, ripen
+from everstep.engine import continue_on, end_code, finish, limiting, ripen
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
+from everstep.engine.perform import Performance
 from everstep.engine.ready import start_steps
 
 
-def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
+def advance(state: TaskState, kit: Kit, at: Instant, code: Performance | None = None) -> Lap:
     """Everything that follows from a state now. The state is changed by what the lap says."""
     lap = Lap(state, kit, at)
+    lap.code = code
     if _plain(lap):
         start_steps(lap)
         if lap.held_back:
             limiting.exhaust(lap)
         elif not lap.proposals:
-            finish.rest(lap)
+            _rest(lap)
         return lap
     if state.status not in HELD:
         return lap
@@ -44,8 +46,12 @@ def advance(state: TaskState, kit: Kit, at: Instant) -> Lap:
         if lap.held_back:
             limiting.exhaust(lap)
         else:
-            finish.rest(lap)
+            _rest(lap)
     return lap
+
+
+def _rest(lap: Lap) -> None:
+    return finish.rest(lap) if lap.state.plan.durable is None else end_code.rest(lap)
 
 
 def broken_off(state: TaskState, kit: Kit, why: str) -> Lap:

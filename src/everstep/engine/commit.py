@@ -11,6 +11,7 @@ from everstep.domain.events import (
     Actor,
     Draft,
     PauseOpened,
+    PlanRevised,
     StepCompleted,
     StepStarted,
     StepWaiting,
@@ -26,7 +27,7 @@ from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.advance import advance, broken_off
 from everstep.engine.judge import NEVER_CALLED, judge, shortened
 from everstep.engine.kit import Kit
-from everstep.engine.lap import Lap
+from everstep.engine.lap import Lap, Performance
 from everstep.ports.store import Committed
 
 STORE_WAIT_MS: Final = 500
@@ -35,11 +36,13 @@ STORE_WAIT_MS: Final = 500
 class HeldTask:
     """A task this engine holds the lease of, and what it believes of it."""
 
-    __slots__ = ("lease", "newborn", "payloads", "state")
+    __slots__ = ("code", "lease", "newborn", "payloads", "state")
 
     def __init__(self, lease: Lease, state: TaskState) -> None:
         self.lease = lease
         self.state = state
+        self.code: Performance | None = None
+        """The durable function at work, if the task is one's."""
         self.payloads: dict[Digest, JsonValue] = {}
         """Values that live in artifacts and were needed here."""
         self.newborn: dict[StepPath, NewTask] = {}
@@ -113,7 +116,7 @@ def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tu
                 draft = kit.timed(draft, held.state, at)  # noqa: PLW2901 -- the same, with its time
             drafts.append(draft)
             apply(held.state, draft.body, draft.step, at)
-    lap = advance(held.state, kit, at)
+    lap = advance(held.state, kit, at, held.code)
     if heard:
         lap.verdicts = tuple(heard)
     drafts.extend(lap.drafts)
@@ -244,6 +247,8 @@ def _references(state: TaskState) -> Iterator[Sealed]:
             yield step.items
         if step.given is not None:
             yield step.given
+        if step.asked is not None:
+            yield step.asked
         if step.grant is not None and step.grant.items is not None:
             yield step.grant.items
 
@@ -268,6 +273,9 @@ def _payloads(drafts: Sequence[Draft], lap: Lap) -> list[tuple[Digest, bytes]]:
             _add_payload(found, getattr(draft.body, name))
         elif isinstance(draft.body, PauseOpened) and draft.body.pause.call is not None:
             _add_payload(found, draft.body.pause.call.input)
+        elif isinstance(draft.body, PlanRevised):
+            for change in draft.body.diff:
+                _add_payload(found, change.asked)
     return found
 
 

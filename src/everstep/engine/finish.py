@@ -7,7 +7,7 @@ from everstep.domain.bindings import NeedsPayload, Resolved, Unresolved, resolve
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import StepPath
 from everstep.domain.issues import issues_of
-from everstep.domain.pauses import OF_THE_TASK, UserRequested
+from everstep.domain.pauses import UserRequested
 from everstep.domain.plan import OnError
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import TaskState, unfinished
@@ -37,7 +37,8 @@ def meet_goal(lap: Lap) -> None:
 def pause_after(lap: Lap) -> None:
     """`--until STEP`: when that step has ended, the task is paused."""
     step = lap.state.pause_after
-    if step is not None and lap.state.steps[StepPath(step)].ended:
+    begun = lap.state.steps.get(StepPath(step)) if step is not None else None
+    if begun is not None and begun.ended:
         reason = UserRequested(by=lap.state.created_by.id, note=f"asked to stop after {step}")
         lap.pause(None, reason, title="Paused", why=f"asked to stop after {step}")
 
@@ -47,7 +48,7 @@ def stand_still(lap: Lap) -> None:
     state = lap.state
     if state.in_flight:
         return None
-    oldest = next((pause for pause in state.pauses.values() if pause.type in OF_THE_TASK), None)
+    oldest = next((pause for pause in state.pauses.values() if pause.of_the_task), None)
     if oldest is not None and _unannounced(state):
         return hand_over(lap)
     if oldest is not None:
@@ -67,6 +68,12 @@ def rest(lap: Lap) -> None:
         return None
     if all(state.steps[wired.path].ended for wired in lap.graph.steps):
         return complete(lap) if finals_ended(lap) else None
+    return wait_for_someone(lap)
+
+
+def wait_for_someone(lap: Lap) -> None:
+    """Nothing goes on before a question is answered: the task is paused."""
+    state = lap.state
     if state.pauses and any(step.wait is not None for step in state.steps.values()):
         return None  # another step waits for a slot, and is woken when there is one
     if state.pauses and not state.open and not state.timers:
@@ -105,9 +112,9 @@ def finals_ended(lap: Lap) -> bool:
     return True
 
 
-def complete(lap: Lap) -> None:
+def complete(lap: Lap, returned: JsonObject | None = None) -> None:
     """Resolve the outputs; a missing source is null and an issue."""
-    outputs: JsonObject = {}
+    outputs: JsonObject = returned or {}
     issues = issues_of(lap.state)
     for name, compiled in lap.graph.outputs.items():
         match resolve(compiled, lap.scope):
@@ -144,7 +151,7 @@ def _say_if_early(lap: Lap) -> None:
         lap.say(e.TaskEarlyCompletion(estimate=said, actual_s=worked_s))
 
 
-def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:
+def fail(lap: Lap, why: e.ErrorRecord | None = None, because_of: StepPath | None = None) -> None:
     """A critical step failed, or `why`: the rest is skipped once nothing is in flight and `finally` is done."""
     state = lap.state
     if state.in_flight or not finals_ended(lap) or lap.proposals or lap.needs:
@@ -154,7 +161,7 @@ def fail(lap: Lap, why: e.ErrorRecord | None = None) -> None:
     _withdraw_pauses(lap, "the task failed")
     body = e.TaskFailed(
         error=error,
-        step=state.failing_step,
+        step=state.failing_step or because_of,
         skipped=unfinished(lap.state),
         duration_s=_duration_s(lap),
         work_s=state.work_ms / 1000,

@@ -5,12 +5,12 @@ from dataclasses import replace
 from everstep.domain.copied import beginning, copied
 from everstep.domain.errors import Conflict
 from everstep.domain.events import Link, Who
-from everstep.domain.reopen import Again, back_to, busy_step, named_step, require_again
+from everstep.domain.reopen import Again, busy_step, named_step, require_again
 from everstep.domain.task import TaskState
 from everstep.domain.wishes import Fork
 from everstep.engine.accept import accept_inputs, accept_plan, with_defaults
 from everstep.engine.kit import Kit
-from everstep.engine.reopen import check_arguments
+from everstep.engine.reopen import check_arguments, standing
 from everstep.engine.request import Request
 from everstep.engine.submit import Submitted, create, new_task, queued
 from everstep.engine.undone import known_of
@@ -21,8 +21,11 @@ async def plan_fork(state: TaskState, wish: Fork, kit: Kit) -> Again:
     if state.parent is not None and state.parent.link == "undo_of":
         raise Conflict("an undo is not forked: a compensation must not be made twice")
     from_step = named_step(state, wish.from_step)
+    if state.plan.durable is not None and wish.arguments:
+        raise Conflict("a durable function gives its calls their arguments", what_to_do="change its code, or an input")
     check_arguments(state, wish.arguments, kit)
-    again = back_to(state, kit.graph(state), from_step, wish.arguments.keys(), known=await known_of(state, kit))
+    known = await known_of(state, kit)
+    again = standing(state, from_step, wish.arguments.keys(), known, kit=kit)
     require_again(again, wish.arguments)
     busy = busy_step(state, again, kit.graph(state))
     if busy is not None:
@@ -57,10 +60,11 @@ async def _request(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Request:
     assert isinstance(state.inputs.value, dict)
     inputs = with_defaults(state.plan, {**state.inputs.value, **wish.inputs})
     trusted = state.trusted and not state.holds_strange_steps
-    accept_plan(state.plan, kit, trusted=trusted)
+    if state.plan.durable is None:
+        accept_plan(state.plan, kit, trusted=trusted)
     accept_inputs(state.plan, inputs, kit)
     return Request(
-        plan=state.plan,
+        plan=state.plan if state.plan.durable is None else replace(state.plan, steps=()),
         digest=state.plan_digest,
         inputs=inputs,
         actor=who.actor,

@@ -7,15 +7,27 @@ from typing import Final
 from everstep.domain.breaker import BreakerKey, Caller, Verdict
 from everstep.domain.decide import is_final, spec_of
 from everstep.domain.detour import breaker_of
-from everstep.domain.ended import NO_CHANCE, Ended
+from everstep.domain.ended import NO_CHANCE, Chance, Ended
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.graph import Graph
-from everstep.domain.ids import StepPath, split_path
+from everstep.domain.ids import PauseId, StepPath, split_path
 from everstep.domain.outcome import Asked, Failed, Lost, Outcome, Succeeded
 from everstep.domain.pausing import IMMEDIATE, repeatable
 from everstep.domain.task import OpenAttempt, TaskState
 from everstep.engine.kit import Kit
 from everstep.engine.timing import retry_rule
+
+__all__ = [
+    "CUT_OFF",
+    "NEVER_CALLED",
+    "PAUSE_GRACE_S",
+    "Ended",
+    "cut_short",
+    "dependants",
+    "judge",
+    "may_end",
+    "shortened",
+]
 
 NEVER_CALLED: Final = Failed(
     failure=Failure(
@@ -87,9 +99,16 @@ def judge(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit) -> Ended
         path=path,
         outcome=outcome,
         retry=retry_rule(state, path, kit),
-        chance=kit.chance(),
+        chance=_chance(kit),
         dependants=dependants(kit.graph(state), path),
         verdict=verdict,
+    )
+
+
+def _chance(kit: Kit) -> Chance:
+    """Draws for one decision."""
+    return Chance(
+        jitter=kit.entropy.draw(), pause_id=PauseId(kit.entropy.new_id("p")), error_id=kit.entropy.new_id("e")
     )
 
 

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from everstep.domain.ended import Chance
 from everstep.domain.events import Actor, Draft, PauseOpened, Promise
 from everstep.domain.expiry import patience_with, timed
-from everstep.domain.graph import Graph, wire_plan
-from everstep.domain.ids import Digest, Instant, PauseId, TaskId, WorkerId
+from everstep.domain.graph import Graph, grown, wire_plan
+from everstep.domain.ids import Digest, Instant, TaskId, WorkerId
 from everstep.domain.task import FINALLY_MS, TaskState, finally_until
 from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
@@ -21,6 +20,7 @@ from everstep.ports.clock import Clock, Pulse
 from everstep.ports.codec import Codec
 from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
+from everstep.ports.script import Script
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store
 
@@ -66,10 +66,18 @@ class Kit:
     """Who must know when a pause runs out."""
     commanding: WeakValueDictionary[TaskId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Tasks that somebody is commanding just now."""
+    scripts: dict[str, Script] = field(default_factory=dict)
+    """Durable functions that can be performed here, by name."""
     _graphs: dict[Digest, Graph] = field(default_factory=dict)
+    _grown: dict[TaskId, Graph] = field(default_factory=dict)
 
     def graph(self, state: TaskState) -> Graph:
-        """The wired plan of a task; equal plans are wired once."""
+        """The wired plan of a task; equal plans are wired once, and those that grow as they grow."""
+        if state.plan.durable is not None:
+            if len(self._grown) >= GRAPHS_MAX:
+                self._grown.clear()
+            graph = self._grown[state.id] = grown(self._grown.get(state.id), state.plan)
+            return graph
         found = self._graphs.get(state.plan_digest)
         if found is None:
             if len(self._graphs) >= GRAPHS_MAX:
@@ -100,11 +108,3 @@ class Kit:
         if self.passage.halted is not None:
             return Instant(self.clock.now() + FINALLY_MS)
         return until if lifted is None else max(until, Instant(lifted + FINALLY_MS))
-
-    def chance(self) -> Chance:
-        """Draws for one decision."""
-        return Chance(
-            jitter=self.entropy.draw(),
-            pause_id=PauseId(self.entropy.new_id("p")),
-            error_id=self.entropy.new_id("e"),
-        )

@@ -12,6 +12,9 @@ from everstep.domain.task import Proposal, TaskState
 from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.kit import Kit
 from everstep.engine.passage import RateWish
+from everstep.engine.perform import Performance
+
+__all__ = ["Lap", "Performance"]
 
 
 class Lap:
@@ -21,6 +24,7 @@ class Lap:
         "asks",
         "at",
         "begun",
+        "code",
         "drafts",
         "graph",
         "held_back",
@@ -59,8 +63,15 @@ class Lap:
         """Whether a call did not begin because of that."""
         self.begun = 0
         """Steps of the plan that begin with a proposal of this lap: they take a place already."""
+        self.code: Performance | None = None
+        """The durable function at work, if the task is one's."""
         self.in_final = False
         """Whether the plan's `finally` steps are at work: nothing in them pauses."""
+
+    def grow(self) -> None:
+        """The plan has more steps than when this lap began."""
+        self.graph = self.kit.graph(self.state)
+        self.scope = StateScope(self.state, self.graph)
 
     def say(self, body: e.Body, step: StepPath | None = None) -> None:
         """One more event of this commit."""

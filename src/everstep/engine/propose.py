@@ -10,7 +10,7 @@ from everstep.domain.ids import idempotency_key
 from everstep.domain.scope import StateScope
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Proposal, StepState
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, Sealed
 from everstep.engine import fallback
 from everstep.engine.admit import admit
 from everstep.engine.catalog import Checked
@@ -36,7 +36,9 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
     """Resolve, validate, seal: a proposal, or the reason why there is none."""
     spec = wired.spec
     if step.given is not None and not fallback.in_force(step):
-        return _propose_given(lap, wired, step, scope=scope)
+        return _propose_given(lap, wired, step, step.given, scope=scope)
+    if step.asked is not None and not fallback.in_force(step):
+        return _propose_given(lap, wired, step, step.asked, scope=scope)
     constant = wired.arguments.constant and step.arguments is None and step.detour is None
     ready_made = lap.kit.constants.get((lap.state.plan_digest, spec.id)) if constant else None
     if ready_made is not None:
@@ -65,14 +67,16 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
             return _propose(lap, wired, step, checked, scope=scope)
 
 
-def _propose_given(lap: Lap, wired: Wired, step: StepState, *, scope: StateScope) -> None:
-    """A client's call: its arguments and nothing else."""
-    given = step.given
-    assert given is not None
+def _propose_given(lap: Lap, wired: Wired, step: StepState, given: Sealed, *, scope: StateScope) -> None:
+    """A client's call: its arguments and nothing else; or that of a durable function, and what an answer changed."""
     if not given.present:
         return lap.needs.add(given.digest)
     arguments = given.value
     assert isinstance(arguments, dict)
+    if given is step.asked:
+        arguments = lessened(
+            {**arguments, **(step.arguments or {})}, None if step.detour is None else step.detour.degraded
+        )
     checked = _checked(lap, wired, step, arguments, untrusted=given.untrusted)
     if checked is None:
         return _refuse(lap, wired, step, arguments, scope=scope)

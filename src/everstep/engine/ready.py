@@ -9,6 +9,7 @@ from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
 from everstep.engine import fanout
 from everstep.engine.approve_items import allowed_for_all
+from everstep.engine.asked import calls_asked_for
 from everstep.engine.hinder import hold, lacks, unresolved
 from everstep.engine.lap import Lap
 from everstep.engine.propose import callable_now, propose_call
@@ -16,6 +17,11 @@ from everstep.engine.propose import callable_now, propose_call
 
 def start_steps(lap: Lap) -> None:
     """Everything that can start, in plan order; a skip may free what stands above it, so look until nothing moves."""
+    if lap.state.plan.durable is not None:
+        for path in calls_asked_for(lap):
+            step = lap.state.steps[path]
+            (begin if step.status is StepStatus.PENDING else go_on)(lap, lap.graph.by_id[path], step)
+        return
     while _pass(lap):
         pass
 

@@ -122,6 +122,8 @@ def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
 
 def missing_tools(state: TaskState, kit: Kit) -> list[str]:
     """Tools that the rest of the task needs and this engine does not have."""
+    if state.plan.durable is not None and state.plan.name not in kit.scripts:
+        return [f"the durable function '{state.plan.name}'"]
     if kit.catalog.has_all(kit.graph(state).tools):
         return []
     left = [state.specs[path] for path, step in state.steps.items() if not step.ended and path in state.specs]

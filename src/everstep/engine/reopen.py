@@ -1,11 +1,11 @@
 """Retry: the same task again from a step, as a new generation. What is kept stands, and is never called again."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from everstep.domain import events as e
 from everstep.domain.commands import Drafts, illegal
 from everstep.domain.errors import Conflict, Validation
-from everstep.domain.ids import TaskId
+from everstep.domain.ids import StepPath, TaskId
 from everstep.domain.reopen import (
     RETRIABLE,
     Again,
@@ -16,6 +16,7 @@ from everstep.domain.reopen import (
     require_again,
     require_confirmed,
 )
+from everstep.domain.reopen_code import back_in_code, last_fault
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.domain.wishes import Retry
@@ -62,11 +63,18 @@ def _again(state: TaskState, wish: Retry, known: Known, kit: Kit) -> Again:
             "an undo is not retried: a compensation must not be made twice",
             what_to_do=f"take back what is left: everstep undo {state.parent.task}",
         )
-    from_step = first_failed(state) if wish.from_step is None else named_step(state, wish.from_step)
+    named = None if wish.from_step is None else named_step(state, wish.from_step)
     check_arguments(state, wish.arguments, kit)
-    again = back_to(state, kit.graph(state), from_step, wish.arguments.keys(), known=known)
+    again = standing(state, named, wish.arguments.keys(), known, kit=kit)
     require_again(again, wish.arguments)
     return again
+
+
+def standing(state: TaskState, from_step: StepPath | None, given: Collection[str], known: Known, *, kit: Kit) -> Again:
+    """What stands and what is done anew from this step on; without one, from what failed the task."""
+    if state.plan.durable is not None:
+        return back_in_code(state, from_step or last_fault(state), known=known)
+    return back_to(state, kit.graph(state), from_step or first_failed(state), given, known=known)
 
 
 def check_arguments(state: TaskState, arguments: Mapping[str, JsonObject], kit: Kit) -> None:

@@ -64,6 +64,11 @@ def _revision(state: TaskState, wish: Patch, kit: Kit) -> Revision:
             what_to_do=f"retry or fork it: everstep fork {state.id} --from STEP",
             details={"status": state.status.value},
         )
+    if state.plan.durable is not None:
+        raise Conflict(
+            f"'{state.plan.name}' is a durable function: its calls come from its code",
+            what_to_do=f"change the code, then fork: everstep fork {state.id} --from STEP",
+        )
     if state.status is TaskStatus.CANCELLING:
         raise illegal(state, "patch")
     if wish.base_revision != state.revision:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from everstep.domain.ended import Ended
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
@@ -20,9 +19,10 @@ from everstep.domain.task import Intent, TaskState, due_at
 from everstep.engine.child import cancel_children, child_ends, heed_parent, pass_on_pause, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import invoke
-from everstep.engine.judge import CUT_OFF, PAUSE_GRACE_S, cut_short, judge, may_end
+from everstep.engine.judge import CUT_OFF, PAUSE_GRACE_S, Ended, cut_short, judge, may_end
 from everstep.engine.kit import Kit
 from everstep.engine.lost import looked_at, lost_calls
+from everstep.engine.rehearse import begin_code, end_code, hear, looked_at_code
 from everstep.engine.signal import Ears
 from everstep.ports.clock import Timer
 
@@ -75,6 +75,19 @@ class Walk:
 
     async def walk(self) -> None:
         """Carry the task until it ends, pauses or only waits; a deadline is looked at when it comes."""
+        if self._held.state.plan.durable is not None:
+            return await self._perform()
+        return await self._watched()
+
+    async def _perform(self) -> None:
+        """The code of a durable function lives as long as its walk, and begins again with the next one."""
+        try:
+            await begin_code(self._held, self._kit, self._wake)
+            return await self._watched()
+        finally:
+            end_code(self._held)
+
+    async def _watched(self) -> None:
         deadline = self._held.state.budget.deadline
         if deadline is None:
             return await self._walk()
@@ -103,7 +116,8 @@ class Walk:
             self._start(intents)
             if self._kit.passage.pools.kept:
                 self._kit.passage.pools.tidy(self._held.lease.task)
-            done = not self._calls and not self._ended and not self.told
+            rests = self._held.code is None or await hear(self._held, self._kit)
+            done = rests and not self._calls and not self._ended and not self.told
             if done or self._held.state.status not in HELD:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
@@ -127,12 +141,13 @@ class Walk:
 
     async def _next(self) -> Sequence[Ended]:
         """Wait until a call has ended, a command or a time has come; all ends so far go into one commit."""
-        if not self._ended and not self.told:
+        if not self._ended and not self.told and not (self._held.code and self._held.code.fresh_and_quiet):
             timer = self._timer()
             self._waiter = self._kit.loop.create_future()
             await self._waiter
             if timer is not None:
                 timer.cancel()
+        looked_at_code(self._held)
         if self.told:
             self.told = False
             await reload(self._held, self._kit)

@@ -48,12 +48,16 @@ class Acceptance:
 
     def accept(self, wish: Wish, who: Who, workspace: str) -> Request:
         """The wish, checked and complete; raises every reason why there is no such task."""
-        if (wish.digest, wish.trusted) not in self._sound:
+        if wish.plan.durable is None and (wish.digest, wish.trusted) not in self._sound:
             accept_plan(wish.plan, self._kit, trusted=wish.trusted)
             self._sound.add((wish.digest, wish.trusted))
         handed = is_handed(wish.continue_by, unannounced=wish.unannounced)
         accept_inputs(wish.plan, wish.inputs, self._kit, all_of_them=not handed)
-        if wish.pause_after is not None and all(wish.pause_after != step.id for step in wish.plan.steps):
+        if (
+            wish.pause_after is not None
+            and wish.plan.durable is None
+            and all(wish.pause_after != step.id for step in wish.plan.steps)
+        ):
             raise Validation(f"the plan has no step '{wish.pause_after}'")
         if wish.pause_timeout_ms is not None and not 0 < wish.pause_timeout_ms <= PAUSE_TIMEOUT_MAX_MS:
             raise Validation("'pause_timeout' must be more than 0 and at most 365 days")

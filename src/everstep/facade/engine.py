@@ -5,7 +5,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from everstep.authoring.plan import Plan
 from everstep.bootstrap import Parts, build, open_local_door
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EngineClosed, Validation
@@ -17,6 +16,7 @@ from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.desk import Desk, Wish
+from everstep.facade.runnable import Runnable, as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Event, Pause, Result, named
 from everstep.ports.store import PauseFilter, TaskFilter
@@ -115,7 +115,7 @@ class Engine:
 
     async def start(
         self,
-        plan: Plan | str | Path,
+        plan: Runnable | str | Path,
         inputs: JsonObject | None = None,
         *,
         key: str | None = None,
@@ -126,7 +126,7 @@ class Engine:
         limits: JsonObject | None = None,
     ) -> Task:
         """Always a new task, durable on return; the same key, plan and inputs give the same task."""
-        loaded = as_plan(plan)
+        loaded = as_plan(plan, self.desk)
         spec, digest = loaded.named()
         wish = Wish(
             plan=spec,
@@ -144,7 +144,7 @@ class Engine:
 
     async def run(
         self,
-        plan: Plan | str | Path,
+        plan: Runnable | str | Path,
         inputs: JsonObject | None = None,
         *,
         key: str | None = None,
@@ -160,9 +160,9 @@ class Engine:
         self.desk.carry(task.task_id)
         return await task.result(on_pause=on_pause)
 
-    async def unfinished(self, plan: Plan | str | Path, inputs: JsonObject) -> Task | None:
+    async def unfinished(self, plan: Runnable | str | Path, inputs: JsonObject) -> Task | None:
         """The newest unfinished task of the same plan and inputs."""
-        loaded = as_plan(plan)
+        loaded = as_plan(plan, self.desk)
         state = await self.desk.newest(*loaded.named(), inputs, self._who)
         return None if state is None else self._task(state)
 
@@ -207,8 +207,3 @@ def duration(text: str | None) -> Millis | None:
     if text is not None and length is None:
         raise Validation(f"'{text}' is not a duration, write 500ms, 30s, 1h30m")
     return length
-
-
-def as_plan(plan: Plan | str | Path) -> Plan:
-    """A plan as given, or read from its file."""
-    return plan if isinstance(plan, Plan) else Plan.load(plan)

@@ -12,6 +12,7 @@ from everstep.engine import halt as halting
 from everstep.engine.runtime import Runtime
 from everstep.facade.forecast import Forecast
 from everstep.facade.keeping import Keeping
+from everstep.ports.script import Script
 from everstep.ports.traffic import Halt
 
 
@@ -22,6 +23,15 @@ class Steering(Keeping):
         super().__init__(runtime)
         self.forecast = Forecast(runtime)
         """What is to come."""
+
+    @property
+    def scripts(self) -> Mapping[str, Script]:
+        """Durable functions that can be started by name."""
+        return self._kit.scripts
+
+    def learn(self, script: Script) -> None:
+        """A durable function that this engine performs from now on."""
+        self._kit.scripts[script.plan.name] = script
 
     async def pause(self, task: TaskId, who: Who, note: str | None, mode: str = GRACEFUL) -> TaskState:
         """Ask for a pause; `immediate` cuts off what may be called again."""

@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from everstep.adapters.stores.memory import MemoryStore
-from everstep.authoring.plan import Plan
-from everstep.bootstrap import Gauge, KnownSecrets, Outside, Parts, adapters_of, assemble
+from everstep.bootstrap import Gauge, KnownSecrets, Outside, Parts, adapters_of, assemble, scripts_of
 from everstep.domain.commands import Reply
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.desk import Desk, Wish
-from everstep.facade.engine import as_plan, duration
+from everstep.facade.engine import duration
+from everstep.facade.runnable import Runnable, as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Pause, named
 from everstep.ports.fault import Fault, no_fault
@@ -150,7 +150,8 @@ class TestEngine:
         )
         adapters = adapters_of(self._settings, self._tools, outside.codec, outside.secrets)
         faked = with_fakes(adapters, self._fakes, clock=self.clock)
-        self._parts = assemble(self._settings, faked, outside, carries="all")
+        scripts = scripts_of(self._settings, self._tools)
+        self._parts = assemble(self._settings, faked, outside, carries="all", scripts=scripts)
         await self._parts.runtime.open()
         self._desk = Desk(self._parts.runtime, self._parts.workspace)
         await self._parts.runtime.recover()
@@ -182,14 +183,14 @@ class TestEngine:
 
     async def start(
         self,
-        plan: Plan | str | Path,
+        plan: Runnable | str | Path,
         inputs: JsonObject | None = None,
         *,
         key: str | None = None,
         pause_timeout: str | None = None,
     ) -> Task:
         """A new task."""
-        loaded = as_plan(plan)
+        loaded = as_plan(plan, self.desk)
         wish = Wish(
             plan=loaded.spec,
             digest=loaded.digest,

@@ -11,7 +11,7 @@ from everstep.domain.graph import Graph, wire_plan
 from everstep.domain.ids import Digest
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
-from everstep.facade.engine import as_plan
+from everstep.facade.runnable import as_plan
 from everstep.testing.departure import departure
 from everstep.wire.event import Unreadable, decode
 

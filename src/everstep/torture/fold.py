@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from everstep.torture.history import Event, millis
-from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, OF_THE_TASK, PUT_BACK, STEP_MOVES, TASK_MOVES, TERMINAL
+from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, PUT_BACK, STEP_MOVES, TASK_MOVES, TERMINAL
 from everstep.torture.rework import revised, superseded
 from everstep.torture.state import Attempt, Grant, Pause, State, Step, base
 
@@ -233,7 +233,7 @@ def _check_may_start(state: State, event: Event, step: Step) -> None:
     final = base(step.path) in state.finals
     if state.alone is not None and base(step.path) != state.alone:
         state.blame("C8", event.seq, f"step {step.path} starts, but a client took the task up for {state.alone} only")
-    held_back = [pause.id for pause in state.pauses.values() if pause.status == "open" and pause.type in OF_THE_TASK]
+    held_back = [pause.id for pause in state.pauses.values() if pause.status == "open" and pause.step is None]
     if state.status in {"pausing", "paused"} or (held_back and state.status != "cancelling"):
         state.blame("C8", event.seq, f"step {step.path} starts while the task is {state.status}, held by {held_back}")
     elif state.status in {"cancelling", "cancelled"} and not final:

@@ -10,6 +10,7 @@ from everstep.domain.plan import StepSpec
 from everstep.domain.problem import Problem
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.wire.keys import STEP
+from everstep.wire.payload import Payload, maybe_read, maybe_write
 from everstep.wire.shape import Place
 
 _KEYS: Final[dict[str, frozenset[str]]] = {
@@ -30,11 +31,12 @@ class ChangeData(Struct, omit_defaults=True):
     after: str | None = None
     note: str | None = None
     untrusted: bool = False
+    asked: Payload | None = None
 
     @classmethod
     def of(cls, change: Change) -> "ChangeData":
         step = None if change.step is None else cast("dict[str, Any]", STEP.write(change.step))
-        return cls(change.op, change.id, step, change.after, change.note, change.untrusted)
+        return cls(change.op, change.id, step, change.after, change.note, change.untrusted, maybe_write(change.asked))
 
     def body(self) -> Change:
         notes: list[Problem] = []
@@ -48,6 +50,7 @@ class ChangeData(Struct, omit_defaults=True):
             after=self.after,
             note=self.note,
             untrusted=self.untrusted,
+            asked=maybe_read(self.asked),
         )
 
 

@@ -261,7 +261,7 @@ def _spell_plan(named: _Named) -> bytes:
 
 @lru_cache(maxsize=_PLANS_KEPT)
 def _understand_plan(raw: bytes) -> PlanSpec:
-    read = wire_plan.from_json(_anything(raw))
+    read = wire_plan.from_stored(_anything(raw))
     if read.plan is None:
         raise ValueError("; ".join(problem.message for problem in read.problems))
     return read.plan

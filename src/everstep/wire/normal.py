@@ -5,6 +5,8 @@ out, arguments untouched. A plan that was stored is read back by the same tables
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
 
 from everstep.domain.ids import Digest
 from everstep.domain.plan import PlanSpec
@@ -16,6 +18,8 @@ from everstep.wire.keys import PLAN
 from everstep.wire.shape import Place
 from everstep.wire.source import Located, Source
 from everstep.wire.values import canonical, digest_of
+
+DURABLE: Final = "durable"
 
 
 @record
@@ -53,11 +57,20 @@ def from_json(value: JsonValue) -> ReadPlan:
     return ReadPlan(plan=plan, problems=())
 
 
+def from_stored(value: JsonValue) -> ReadPlan:
+    """A plan as a journal has it: also that of a durable function, which nobody can send."""
+    if not isinstance(value, dict) or DURABLE not in value:
+        return from_json(value)
+    read = from_json({name: said for name, said in value.items() if name != DURABLE})
+    return read if read.plan is None else replace(read, plan=replace(read.plan, durable=str(value[DURABLE])))
+
+
 def to_json(plan: PlanSpec) -> JsonObject:
     """The normal form."""
-    return PLAN.write(plan)
+    return PLAN.write(plan) if plan.durable is None else {**PLAN.write(plan), DURABLE: plan.durable}
 
 
 def digest(plan: PlanSpec) -> Digest:
-    """The name of a plan: equal for equal normal forms, whatever the spelling was."""
-    return digest_of(canonical(to_json(plan)))
+    """The name of a plan: equal for equal normal forms, whatever the spelling was. A function has name and version."""
+    said: JsonObject = to_json(plan) if plan.durable is None else {"name": plan.name, DURABLE: plan.durable}
+    return digest_of(canonical(said))

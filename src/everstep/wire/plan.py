@@ -10,10 +10,10 @@ from typing import Final, Literal, TypeAlias
 from everstep.domain.problem import Problem
 from everstep.wire.builder import Builder, StopReadingError
 from everstep.wire.jsontext import read_json
-from everstep.wire.normal import ReadPlan, digest, from_json, to_json
+from everstep.wire.normal import ReadPlan, digest, from_json, from_stored, to_json
 from everstep.wire.source import Source
 
-__all__ = ["PLAN_BYTES_MAX", "ReadPlan", "Syntax", "digest", "from_json", "read_plan", "to_json"]
+__all__ = ["PLAN_BYTES_MAX", "ReadPlan", "Syntax", "digest", "from_json", "from_stored", "read_plan", "to_json"]
 
 PLAN_BYTES_MAX: Final = 256 * 1024
 Syntax: TypeAlias = Literal["yaml", "json"]

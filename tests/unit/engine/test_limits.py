@@ -13,7 +13,7 @@ from everstep.domain.errors import Conflict, PlanError, Validation
 from everstep.domain.ids import Instant
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.accept import Wish
-from everstep.facade.engine import as_plan
+from everstep.facade.runnable import as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Event
 from everstep.ports.tool import Ctx, Transient

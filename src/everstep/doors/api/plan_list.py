@@ -19,13 +19,14 @@ LAST: Final = 20
 
 
 async def list_all(back: Backing, asked: Asked) -> Response:
-    """Every plan of the operator's folders that can be read, by name."""
+    """Every plan of the operator's folders that can be read, and every durable function, by name."""
     return reply({"items": [await _row(back, asked, spec) for spec in _plans(back)], "next_cursor": None})
 
 
 async def get(back: Backing, asked: Asked) -> Response:
     """One of them, with its plan in normal form."""
-    spec = _read(find_plan(asked.params["name"], back.settings.plans_dirs))
+    script = back.desk.scripts.get(asked.params["name"])
+    spec = script.plan if script is not None else _read(find_plan(asked.params["name"], back.settings.plans_dirs))
     if spec is None:
         return reply({"name": asked.params["name"], "valid": False})
     return reply({**await _row(back, asked, spec), "plan": to_json(spec)})
@@ -33,7 +34,11 @@ async def get(back: Backing, asked: Asked) -> Response:
 
 def _plans(back: Backing) -> Iterator[PlanSpec]:
     files = plan_files(back.settings.plans_dirs)
-    yield from (spec for name in sorted(files) if (spec := _read(files[name])) is not None)
+    known = {name: script.plan for name, script in back.desk.scripts.items()}
+    for name in sorted(files.keys() | known.keys()):
+        spec = known[name] if name in known else _read(files[name])
+        if spec is not None:
+            yield spec
 
 
 def _read(file: Path) -> PlanSpec | None:

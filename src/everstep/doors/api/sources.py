@@ -1,4 +1,4 @@
-"""Where a request's plan comes from: an object, a text, or a name that the operator's folders know.
+"""Where a request's plan comes from: an object, a text, or a name that the operator's folders or functions have.
 
 Only the last is trusted by itself; the local door may vouch for a file that the same user's command has read.
 """
@@ -49,7 +49,9 @@ def requested_plan(back: Backing, asked: Asked) -> RequestedPlan:
 
 
 def problems_of(back: Backing, source: Source) -> tuple[Problem, ...]:
-    """Everything that is wrong with it here."""
+    """Everything that is wrong with it here; a durable function is checked call by call, as it makes them."""
+    if source.read.plan is not None and source.read.plan.durable is not None:
+        return ()
     return source.read.checked(lambda spec: back.desk.check(spec, trusted=source.trusted))
 
 
@@ -67,7 +69,10 @@ def plan_source(back: Backing, asked: Asked) -> Source:
             read = read_plan(fields.some_text("plan_text"), file=fields.text("file"))
             return Source(read=read, trusted=vouched)
         case _:
-            file = find_plan(fields.some_text("plan_name"), back.settings.plans_dirs)
+            name = fields.some_text("plan_name")
+            if name in back.desk.scripts:
+                return Source(read=ReadPlan(plan=back.desk.scripts[name].plan, problems=()), trusted=True)
+            file = find_plan(name, back.settings.plans_dirs)
             return Source(read=read_plan(file.read_bytes(), file=str(file)), trusted=True)
 
 

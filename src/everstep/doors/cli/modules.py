@@ -6,10 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
 
+from everstep.authoring.durable import DurableFunction
 from everstep.authoring.plan import Plan
 from everstep.bootstrap import plugin
 from everstep.domain.errors import EverstepError, NotFound, SettingsError
 from everstep.domain.suggest import did_you_mean, suggest
+from everstep.facade.runnable import Runnable
 from everstep.settings import Settings
 
 
@@ -37,8 +39,8 @@ def load_tools(settings: Settings) -> None:
             ) from error
 
 
-def from_module(said: str) -> Plan:
-    """The plan that a module holds."""
+def from_module(said: str) -> Runnable:
+    """The plan, or the durable function, that a module holds."""
     module_name, _, attribute = said.partition(":")
     try:
         found: object = import_module(module_name)
@@ -53,7 +55,7 @@ def from_module(said: str) -> Plan:
             what_to_do="correct the module",
             details={"why": trouble_in(error)},
         ) from error
-    known = [name for name, one in vars(found).items() if isinstance(one, Plan)]
+    known = [name for name, one in vars(found).items() if isinstance(one, Plan | DurableFunction)]
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise NotFound(
@@ -61,7 +63,7 @@ def from_module(said: str) -> Plan:
                 what_to_do=f"its plans: {', '.join(known)}" if known else "make one there: plan = Plan('name')",
             )
         found = getattr(found, part)
-    if not isinstance(found, Plan):
+    if not isinstance(found, Plan | DurableFunction):
         raise EverstepError(
             f"'{said}' is no plan but of type {type(found).__name__}",
             code="plan_invalid",

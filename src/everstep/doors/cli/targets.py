@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from everstep.authoring.plan import Plan
+from everstep.authoring.durable import DurableFunction
+from everstep.bootstrap import plugin
 from everstep.domain.errors import EverstepError, NotFound, PlanError
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.given import reason
 from everstep.doors.cli.modules import from_module
+from everstep.facade.runnable import Runnable
 from everstep.settings import Settings
 from everstep.wire.plan import PLAN_BYTES_MAX, read_plan
 
@@ -30,10 +32,12 @@ class Target:
     """What was typed: the same words carry it out again."""
     text: str | None = None
     file: str | None = None
-    plan: Plan | None = None
+    plan: Runnable | None = None
 
     def body(self) -> Json:
-        """How a request names it: files and code of whoever sits here are trusted."""
+        """How a request names it: files and code of whoever sits here are trusted. A function is never sent."""
+        if isinstance(self.plan, DurableFunction):
+            return {"plan_name": self.plan.spec.name}
         if self.plan is not None:
             return {"plan": self.plan.to_dict(), "trusted": True}
         return {"plan_text": self.text or "\n", "file": self.file, "trusted": True}
@@ -61,8 +65,17 @@ def find_target(said: str, settings: Settings) -> Target:
         return Target(said=said, text=read_text(path), file=said)
     if _MODULE.fullmatch(said):
         return Target(said=said, plan=from_module(said))
+    function = next((one for one in functions(settings) if one.spec.name == said), None)
+    if function is not None:
+        return Target(said=said, plan=function)
     found = find_named(said, settings.plans_dirs)
     return Target(said=said, text=read_text(found), file=os.path.relpath(found))
+
+
+def functions(settings: Settings) -> Iterable[DurableFunction]:
+    """Durable functions of the project's modules."""
+    for name in settings.tools:
+        yield from (one for one in plugin(name).values((DurableFunction,)) if isinstance(one, DurableFunction))
 
 
 def read_text(path: Path) -> str:

@@ -41,7 +41,7 @@ class Wanted:
                 what_to_do="1 to 128 of A-Z a-z 0-9 . _ -, not beginning with t_",
             )
         known = [step.id for step in spec.steps] if spec is not None else []
-        if until is not None and spec is not None and until not in known:
+        if until is not None and spec is not None and spec.durable is None and until not in known:
             raise EverstepError(
                 did_you_mean(f"the plan has no step '{until}'", suggest(until, known)),
                 code="bad_request",

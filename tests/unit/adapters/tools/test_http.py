@@ -19,7 +19,7 @@ from everstep.adapters.tools.http import HttpTarget, HttpTools
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.classify import classify
-from everstep.facade.engine import as_plan
+from everstep.facade.runnable import as_plan
 from everstep.ports.tool import Denied, Origin, ToolError
 from everstep.testing import TestEngine
 from everstep.testing.conformance.sample import Sample
