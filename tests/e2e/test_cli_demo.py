@@ -63,5 +63,37 @@ def test_chaos_holds_the_world_against_the_journal(here: Project) -> None:
     (post,) = [one for one in result["ledger"]["effects"] if one["effect"] == "post"]
     assert (post["expected"], post["made"], post["recorded"]) == (1, 1, 1)
     kept = Project(here.path / ".everstep-demo")
-    assert len((kept.path / "board.jsonl").read_text().splitlines()) == 1
+    assert (kept.path / "world.jsonl").read_text().count('"post"') == 1
     assert "Tell everybody" in kept.run("show", "@last").out
+
+
+def test_a_release_is_rejected_and_done_better_in_a_fork(here: Project) -> None:
+    done = here.run("demo", "release", "--chaos", "--fast", "--kills", "1", "--json", "--keep")
+    result = done.lines[-1]
+    assert (done.code, result["ok"], result["repeated"]) == (0, True, 0)
+    made = {one["effect"]: (one["expected"], one["made"], one["recorded"]) for one in result["ledger"]["effects"]}
+    assert (made["bump"], made["tag"], made["publish"]) == ((2, 2, 2), (1, 1, 1), (1, 1, 1))
+    kept = Project(here.path / ".everstep-demo")
+    assert "v1.2.0" in kept.run("show", "@last").out
+    forked, rejected = kept.run("ls", "--all", "--json").json["items"]
+    assert (rejected["status"], forked["status"]) == ("failed", "completed")
+    events = kept.run("show", rejected["id"], "--events").lines
+    assert "new features" in str([event for event in events if event["type"] == "pause.answered"][-1])
+    tests = [event for event in kept.run("show", forked["id"], "--events").lines if event["step"] == "tests"]
+    assert [(event["type"], event["data"]["via"]) for event in tests] == [("step.completed", "copied")]
+
+
+def test_an_incident_opens_the_breaker_and_restarts_once(here: Project) -> None:
+    done = here.run("demo", "incident", "--fast", "--json", "--keep")
+    result = done.lines[-1]
+    assert (done.code, result["ok"], result["kills"]) == (0, True, 1)
+    (restart,) = result["ledger"]["effects"]
+    assert (restart["made"], restart["recorded"]) == (1, 1)
+    kept = Project(here.path / ".everstep-demo")
+    events = kept.run("show", "@last", "--events").lines
+    kinds = [(event["type"], event["step"]) for event in events]
+    assert kinds.count(("attempt.started", "health")) == 6, "five calls, and the one elsewhere"
+    assert ("step.fallback", "health") in kinds
+    (asked,) = [event for event in events if event["type"] == "pause.opened" and event["step"] == "decide"]
+    assert "checkout is down (503)" in asked["data"]["title"]
+    assert kept.run("show", "@last", "--json").json["outputs"] == {"up": True}

@@ -15,6 +15,7 @@ class Expected:
 
     name: str
     repeatable: bool = False
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _entries(expected: Iterable[Expected], counts: Counts) -> Iterator[Entry]:
     for effect in expected:
         yield Entry(
             effect=effect,
-            expected=1,
+            expected=effect.times,
             made=counts.made.get(effect.name, 0),
             recorded=counts.recorded.get(effect.name, 0),
             decisions=counts.decisions.get(effect.name, 0),

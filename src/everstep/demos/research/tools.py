@@ -1,19 +1,17 @@
 """The tools of this scenario: a library that is slow, and a notice board that remembers.
 
-Every call leaves a line in `world.jsonl`, and a notice one on the board, written and flushed where the effect arrives,
-not where it is recorded: so what was made in the world can be held against what the journal says.
+Every call leaves a line in `world.jsonl`, written and flushed where the effect arrives, not where it is recorded: so
+what was made in the world can be held against what the journal says.
 """
 
 import asyncio
-import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Final, TypedDict
 
 from everstep import Ctx, tool
-from everstep.demos.folder import BOARD, WORLD
+from everstep.demos.folder import WORLD, DemoFolder, happened
 
 LIBRARY: Final = Path(__file__).parent / "library"
 _WORD: Final = re.compile(r"[a-z]{3,}")
@@ -51,7 +49,7 @@ class Notice(TypedDict):
 @tool.pure("library.search", title="Search the library")
 async def search(query: str, limit: int = 5, pace: float = 1.0, *, ctx: Ctx) -> Hits:
     """Find the documents that use the words of the query most."""
-    happened("search", ctx)
+    tell(ctx)
     await think(0.5 * pace, ctx)
     wanted = set(_WORD.findall(query.lower()))
     hits: list[Hit] = []
@@ -66,7 +64,7 @@ async def search(query: str, limit: int = 5, pace: float = 1.0, *, ctx: Ctx) -> 
 @tool.pure("library.read", title="Read a document")
 async def read(name: str, pace: float = 1.0, *, ctx: Ctx) -> Document:
     """Read one document of the library."""
-    happened("read", ctx)
+    tell(ctx)
     await think(0.7 * pace, ctx)
     path = LIBRARY / f"{Path(name).name}.txt"
     text = path.read_text(encoding="utf-8").partition("\n")[2].strip()
@@ -77,10 +75,9 @@ async def read(name: str, pace: float = 1.0, *, ctx: Ctx) -> Document:
 async def post(text: str, pace: float = 1.0, *, ctx: Ctx) -> Notice:
     """Put one line on the notice board. It cannot be taken back, and nobody wants to read it twice."""
     await think(0.3 * pace, ctx)
-    board = ctx.workdir / BOARD
-    number = len(board.read_text(encoding="utf-8").splitlines()) + 1 if board.exists() else 1
+    number = DemoFolder(ctx.workdir).made()[ctx.step_id] + 1
     notice: Notice = {"number": number, "line": f"{number}. {text}"}
-    happened("post", ctx, notice, where=BOARD)
+    tell(ctx, notice)
     await think(0.4 * pace, ctx)
     return notice
 
@@ -97,12 +94,6 @@ def title_of(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0]
 
 
-def happened(effect: str, ctx: Ctx, output: object = None, *, where: str = WORLD) -> None:
-    """Tell the world: one line, whole or not at all, and on the disk. The line is the effect: no kill falls between."""
-    line = {"effect": effect, "step": ctx.step_id, "task": ctx.task_id, "key": ctx.idempotency_key, "output": output}
-    file = os.open(ctx.workdir / where, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
-    try:
-        os.write(file, f"{json.dumps(line)}\n".encode())
-        os.fsync(file)
-    finally:
-        os.close(file)
+def tell(ctx: Ctx, output: object = None) -> None:
+    """The call has reached the world."""
+    happened(ctx.workdir / WORLD, step=ctx.step_id, key=ctx.idempotency_key, output=output)

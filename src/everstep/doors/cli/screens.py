@@ -87,8 +87,9 @@ class PlainScreen:
             return
         self._last = self._now()
         names = ",".join(step.id for step in view.running) or "-"
+        word = "running" if view.running else view.status
         self._session.warn(
-            f"{stamp(None)} {short(view.id)} still running {names} {view.done} of {len(view.steps)} steps ended"
+            f"{stamp(None)} {short(view.id)} still {word} {names} {view.done} of {len(view.steps)} steps ended"
         )
 
     def close(self) -> None:
