@@ -121,6 +121,11 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "mail_lost": _row(
         Category.TRANSIENT, _UNKNOWN, "the connection broke after the message was sent", "look whether it arrived"
     ),
+    "llm_invalid": _row(Category.TRANSIENT, _NONE, "the model does not answer in the form that was asked for"),
+    "llm_too_long": _row(
+        Category.RESOURCE, _NONE, "more than the model takes or may say", "ask with less, or raise `max_tokens`"
+    ),
+    "llm_refused": _row(Category.LOGIC, _NONE, "the model refuses to answer", "ask otherwise, or another model"),
     "search_not_json": _row(
         Category.CONFIGURATION, _NONE, "the search engine does not answer in JSON", "allow `json` in its search.formats"
     ),

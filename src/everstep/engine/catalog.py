@@ -67,6 +67,10 @@ class Entry:
         assert isinstance(fitted, dict)
         return fitted, places
 
+    def target(self, call: Call) -> str:
+        """Whom the call goes to; the tool itself, unless its calls go to several."""
+        return self.adapter.target(call) if self.targeted else self.spec.name
+
     def effect_of(self, call: Call, step: StepSpec) -> Effect:
         """The more careful of what the tool says of this call and what the plan says."""
         declared = self.adapter.effect_of(call) or self.spec.effect

@@ -59,7 +59,7 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     timed_out = isinstance(error, TimeIsUp)
     failure = _timeout(tool, ctx.timeout_ms) if timed_out else judged(error, entry, kit.catalog.redactor)
     if failure.retry_after_ms:
-        await leave_alone(entry, state, failure.retry_after_ms, kit)
+        await leave_alone(call, state.owner, failure.retry_after_ms, kit)
     if failure.category is Category.INTERNAL:
         kit.sink.trouble("tool failed", error, task=intent.task, step=intent.step, tool=tool)
     return Failed(

@@ -57,8 +57,15 @@ class Passage:
         """Whether no task is taken up now."""
         return self.halted is not None or self.pressed is not None
 
-    def allowance(self, tool: ToolSpec) -> Allowance | None:
-        """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name."""
+    def allowance(self, tool: ToolSpec, target: str) -> Allowance | None:
+        """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name.
+
+        `family.*`: every target of its calls is a provider of its own, `family.target`.
+        """
+        if tool.rate is not None and tool.rate.endswith(".*"):
+            provider = f"{tool.rate[:-1]}{target}"
+            usual = self.rates.get(provider) or self.rates.get(tool.rate[:-2]) or USUAL_RATE
+            return Allowance(provider=provider, rate=usual, quota=self.quotas.get(provider))
         if tool.rate is None and tool.name not in self.rates and tool.name not in self.quotas:
             return None
         own = None if tool.rate is None else parse_rate(tool.rate)
@@ -66,11 +73,10 @@ class Passage:
         rate = self.rates.get(provider) or own or (None if tool.rate is None else USUAL_RATE)
         return Allowance(provider=provider, rate=rate, quota=self.quotas.get(provider))
 
-    async def heed(self, owner: str, tool: ToolSpec, wait_ms: int, at: Instant) -> None:
+    async def heed(self, owner: str, allowance: Allowance | None, until: Instant) -> None:
         """A provider has said how long it wants to be left alone: that holds for all its callers."""
-        allowance = self.allowance(tool)
         if allowance is not None and allowance.rate is not None:
-            await self.traffic.push(name_of(owner, allowance), Instant(at + wait_ms))
+            await self.traffic.push(name_of(owner, allowance), until)
 
     async def reserve(self, task: TaskId, wishes: Sequence[RateWish], at: Instant) -> None:
         """Reserve places; the next lap finds them."""

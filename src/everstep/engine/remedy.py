@@ -9,10 +9,9 @@ from typing import Final, Protocol, TypeVar
 from everstep.domain.detour import NO_DETOUR, Degraded, next_rung, used_retries
 from everstep.domain.errors import StoreError
 from everstep.domain.failure import Category, Failure
-from everstep.domain.ids import StepPath
+from everstep.domain.ids import Instant, StepPath
 from everstep.domain.policy import budget
 from everstep.domain.task import Intent, TaskState
-from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
 from everstep.engine.timing import retry_rule
 from everstep.ports.tool import Call, Denied
@@ -74,9 +73,11 @@ def _left(state: TaskState, path: StepPath, category: Category, kit: Kit) -> boo
     return used_retries(step.retries, step.detour, category) < budget(retry_rule(state, path, kit), category)
 
 
-async def leave_alone(entry: Entry, state: TaskState, wait_ms: int, kit: Kit) -> None:
+async def leave_alone(call: Call, owner: str, wait_ms: int, kit: Kit) -> None:
     """All callers of the provider wait as long as it asks; if the store is away, only this one does."""
+    entry = kit.catalog.get(call.tool)
+    allowance = kit.passage.allowance(entry.spec, entry.target(call))
     try:
-        await kit.passage.heed(state.owner, entry.spec, wait_ms, kit.clock.now())
+        await kit.passage.heed(owner, allowance, Instant(kit.clock.now() + wait_ms))
     except StoreError as trouble:
-        kit.sink.trouble("a provider's wish to be left alone is not kept", trouble, tool=entry.spec.name)
+        kit.sink.trouble("a provider's wish to be left alone is not kept", trouble, tool=call.tool)

@@ -2,7 +2,21 @@
 
 from typing import Final
 
-from everstep.settings.kinds import COUNT, DAY, DURATION, SIZE, SOME_TEXT, TEXT, WORDS, Key, flag_key, one_of
+from everstep.settings.kinds import (
+    AMOUNT,
+    COUNT,
+    DAY,
+    DURATION,
+    HOUR,
+    SECOND,
+    SIZE,
+    SOME_TEXT,
+    TEXT,
+    WORDS,
+    Key,
+    flag_key,
+    one_of,
+)
 from everstep.settings.kinds import key_of as _key
 
 TOOL_KEYS: Final = (
@@ -35,6 +49,7 @@ TOOL_KEYS: Final = (
     _key("mail.blocked_domains", WORDS, [], "domains that get no mail"),
     _key("mail.recipients", COUNT, 20, "recipients of one message, in all", within=(1, 1_000)),
     _key("mail.lookup", TEXT, "", "a Maildir where sent mail arrives: then a lost answer is looked up"),
+    _key("llm.timeout", DURATION, "120s", "how long a model may take to answer", within=(SECOND, HOUR)),
     _key("policy.networks", WORDS, [], "private networks that data may lead to: `10.1.0.0/16:443`"),
 )
 
@@ -42,6 +57,7 @@ TOOL_KEYS: Final = (
 _TARGET: Final = "http.targets.NAME"
 _HOOK: Final = "webhook.targets.NAME"
 _COMMAND: Final = "shell.commands.NAME"
+_MODEL: Final = "llm.endpoints.NAME"
 TOOL_FAMILIES: Final[dict[str, Key]] = {
     "search.providers": _key(
         "search.providers.NAME", SOME_TEXT, None, "a SearXNG-compatible search engine; the first is asked unless said"
@@ -61,6 +77,24 @@ TOOL_FAMILIES: Final[dict[str, Key]] = {
     "webhook.targets.*.secrets": _key(f"{_HOOK}.secrets", WORDS, [], "names of the secrets that sign them"),
     "webhook.targets.*.drops_repeats": flag_key(
         f"{_HOOK}.drops_repeats", "whether it drops a message with an id it has seen", default=False
+    ),
+    "llm.endpoints.*.url": _key(
+        f"{_MODEL}.url", SOME_TEXT, None, "where models answer, as OpenAI's do: `https://host/v1`; the first is asked"
+    ),
+    "llm.endpoints.*.auth": _key(f"{_MODEL}.auth", TEXT, "", "the name of the secret that is sent as bearer token"),
+    "llm.endpoints.*.model": _key(f"{_MODEL}.model", TEXT, "", "the model that answers unless said"),
+    "llm.endpoints.*.price_in": _key(
+        f"{_MODEL}.price_in",
+        AMOUNT,
+        0,
+        "what a million tokens of questions cost, in `cost_unit`",
+        within=(0, 1_000_000),
+    ),
+    "llm.endpoints.*.price_out": _key(
+        f"{_MODEL}.price_out", AMOUNT, 0, "what a million tokens of answers cost", within=(0, 1_000_000)
+    ),
+    "llm.endpoints.*.json_schema": flag_key(
+        f"{_MODEL}.json_schema", "whether it takes a JSON Schema for its answer; else it is told in words", default=True
     ),
     "shell.commands.*.program": _key(f"{_COMMAND}.program", SOME_TEXT, None, "the program's absolute path"),
     "shell.commands.*.arguments": _key(

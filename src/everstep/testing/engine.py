@@ -188,6 +188,7 @@ class TestEngine:
         *,
         key: str | None = None,
         pause_timeout: str | None = None,
+        limits: JsonObject | None = None,
     ) -> Task:
         """A new task."""
         loaded = as_plan(plan, self.desk)
@@ -198,6 +199,7 @@ class TestEngine:
             trusted=loaded.trusted,
             key=key,
             pause_timeout_ms=duration(pause_timeout),
+            limits=limits,
         )
         return Task(self.desk, self._who, await self.desk.submit(wish, self._who))
 

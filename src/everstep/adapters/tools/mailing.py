@@ -1,10 +1,11 @@
-"""What goes out of this machine, made as the settings say: mail, all that speaks HTTP, and servers of others."""
+"""What goes out of this machine, as the settings say: mail, all that speaks HTTP, models, servers of others."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
+from everstep.adapters.tools.llm_settings import llm_of
 from everstep.adapters.tools.mail import MailSettings, MailTools, server_of
 from everstep.adapters.tools.mcp_servers import mcp_tools
 from everstep.adapters.tools.reaching import reaching
@@ -18,6 +19,7 @@ def outward(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Iter
     """All of it."""
     yield mail_of(settings, threads, secrets)
     yield from reaching(settings, threads, secrets)
+    yield llm_of(settings, secrets)
     yield from mcp_tools(settings, secrets)
 
 

@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -122,6 +123,7 @@ class Channel:
         self.users = 0
         self.last = Seq(0)
         self.seats: list[Seat] = []
+        self._beside: Sequence[Seat] = ()
         self.end: End | None = None
         self.ready = asyncio.Event()
         self._state: TaskState | None = None
@@ -189,7 +191,12 @@ class Channel:
         """Take part no more; leaving twice is harmless."""
         if seat in self.seats:
             self.seats.remove(seat)
-            self._shown = any(one.ticks for one in self.seats)
+            self._shown = any(one.ticks for one in (*self.seats, *self._beside))
+
+    def tell_too(self, seats: Sequence[Seat]) -> None:
+        """Who watches all tasks, and wants to see what calls of this one say."""
+        self._beside = seats
+        self._shown = any(one.ticks for one in (*self.seats, *seats))
 
     def stop(self, end: End) -> None:
         """It is over for everybody."""
@@ -248,7 +255,7 @@ class Channel:
         for call, spoken in list(self._spoken.items()):
             while text := spoken.take():
                 frame = frames.output(self._state, call, spoken.n, text)
-                for seat in self.seats:
+                for seat in (*self.seats, *self._beside):
                     if seat.ticks:
                         seat.outlet.put(frame)
                 if not whole:

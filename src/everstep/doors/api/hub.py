@@ -167,6 +167,7 @@ class Hub:
                     channel = self._watched[item.id] = self.channel(item.id, seats[0].who)
                     await channel.ready.wait()
                 if channel is not None and channel.end is None:
+                    channel.tell_too(seats)
                     frame = channel.tick_frame(self._now())
                     for seat in seats:
                         seat.outlet.tick(item.id, frame)
