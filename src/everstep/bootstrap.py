@@ -25,6 +25,7 @@ from everstep.adapters.telemetry.redacted import RedactedSink
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.code import CodeTools
 from everstep.adapters.tools.function import FunctionAdapter
+from everstep.adapters.tools.resource import ResourceTools, Source
 from everstep.adapters.tools.shipped import Walls, shipped, walls_of
 from everstep.adapters.tools.subplan import PlanTools
 from everstep.authoring.durable import DurableFunction
@@ -67,6 +68,7 @@ __all__ = [
     "KnownSecrets",
     "Outside",
     "Parts",
+    "Source",
     "adapters_of",
     "assemble",
     "build",
@@ -210,12 +212,15 @@ def adapters_of(
     settings: Settings, tools: Iterable[object], codec: Codec, secrets: KnownSecrets | None = None
 ) -> list[ToolAdapter]:
     """The built-in families, those the settings name, and those handed in."""
-    threads = Threads()
+    threads, tools = Threads(), tuple(tools)
     return [
         *shipped(settings, codec, threads, secrets or KnownSecrets({}, {})),
         PlanTools(settings.plans_dirs),
+        ResourceTools([one for one in tools if isinstance(one, Source)], threads),
         *_plugged_in(settings.tools, threads, walls_of(settings)),
-        *_adapters(_brought(tools, settings), threads, walls_of(settings)),
+        *_adapters(
+            (one for one in _brought(tools, settings) if not isinstance(one, Source)), threads, walls_of(settings)
+        ),
     ]
 
 

@@ -10,7 +10,7 @@ server.prompt_workflow(
 await server.serve_stdio()
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Self
@@ -71,11 +71,28 @@ def constant(value: JsonValue) -> Source:
 
 
 class WorkflowStep:
-    """One tool call of a workflow."""
+    """One tool call of a workflow; without a tool it only reads resources."""
 
-    def __init__(self, name: str, tool: str) -> None:
-        self._keys: JsonObject = {"id": name, "tool": tool}
+    def __init__(self, name: str, tool: str | None) -> None:
+        self._keys: JsonObject = {"id": name} if tool is None else {"id": name, "tool": tool}
         self._with: JsonObject = {}
+        self._uris: list[str] = []
+        self._vars: JsonObject = {}
+
+    @classmethod
+    def fetch_resources(cls, name: str) -> Self:
+        """A step that calls nothing."""
+        return cls(name, None)
+
+    def with_resource(self, uri: str) -> Self:
+        """A resource it reads; `{var}` in it needs a binding."""
+        self._uris.append(uri)
+        return self
+
+    def with_template_binding(self, var: str, source: Source) -> Self:
+        """What `{var}` stands for in its resources."""
+        self._vars[var] = source.value
+        return self
 
     def arg(self, name: str, source: Source) -> Self:
         """Give it an argument."""
@@ -105,11 +122,17 @@ class WorkflowStep:
 
     def keys(self, arguments: Mapping[str, object]) -> JsonObject:
         """The step of the plan."""
-        keys = {**self._keys, "with": self._with}
+        keys = {**self._keys, **({"with": self._with} if "tool" in self._keys else {})}
+        if self._uris:
+            keys["resources"] = [self._resource(uri) for uri in self._uris]
         text = keys.get("guidance")
         if isinstance(text, str):
             keys["guidance"] = _guidance(text, arguments)
         return keys
+
+    def _resource(self, uri: str) -> JsonValue:
+        used = {name: value for name, value in self._vars.items() if f"{{{name}}}" in uri}
+        return {"uri": uri, "vars": used} if used else uri
 
 
 class Workflow:
@@ -173,6 +196,13 @@ class McpServer:
         if self._engine is None:
             raise SettingsError("a workflow needs an engine with a store", what_to_do="McpServer(Engine('work.db'))")
         self._published.append(workflow)
+        return self
+
+    def resource(self, uri_template: str, function: Callable[..., Any]) -> Self:
+        """What stands at `docs://guides/{topic}`: the function is given the variables, and returns text."""
+        if self._engine is None:
+            raise SettingsError("a resource needs an engine", what_to_do="McpServer(Engine('work.db'))")
+        self._engine.resource(uri_template, function)
         return self
 
     def door(self) -> "McpDoor":

@@ -121,7 +121,7 @@ async def test_a_frame_of_a_completed_step_tells_how_it_went_and_where_all_of_it
     assert f"sha256:{sha256(reply.content).hexdigest()}" == output["artifact"]
 
 
-@pytest.mark.req("3.3", "W.3", "5.3")
+@pytest.mark.req("3.3", "W.3", "5.3", "DoD.3")
 async def test_ticks_come_at_most_four_times_and_at_least_once_a_second(server: Served, hold: Hold) -> None:
     task = await held(server, hold)
     async with server.socket(f"/v1/tasks/{task}/events") as socket:

@@ -7,8 +7,6 @@ asks before a call: so no task is made of it.
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.problem import Problem
 
-_STEP_KEYS = ("resources",)
-
 
 def ahead(plan: PlanSpec) -> tuple[Problem, ...]:
     """Every key that nobody would honour."""
@@ -29,4 +27,5 @@ def ahead(plan: PlanSpec) -> tuple[Problem, ...]:
 
 
 def _said(step: StepSpec) -> list[str]:
-    return [key for key in _STEP_KEYS if getattr(step, key)]
+    """Resources beside a call; a step that only reads some is carried out."""
+    return ["resources"] if step.resources and step.tool is not None else []

@@ -66,6 +66,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "wait_timeout": _row(
         Category.LOGIC, _NONE, "no signal came in time", "send it and retry, or wait longer: `timeout`"
     ),
+    "unknown_resource": _row(
+        Category.CONFIGURATION, _NONE, "nothing serves this resource", "correct its address, or serve it"
+    ),
     "http_redirects": _row(
         Category.CONFIGURATION, _NONE, "the address leads on and on", "name the address it leads to in the end"
     ),

@@ -39,14 +39,15 @@ def problems(
     *,
     trusted: bool = True,
     pools: Collection[str] | None = None,
+    schemes: Collection[str] | None = None,
 ) -> tuple[Problem, ...]:
-    """Names and needs, tools and arguments, bindings, order, trust; `pools` are those there are, if that is known."""
+    """Names and needs, tools and arguments, bindings, order, trust; `pools`, `schemes`: those there are, if known."""
     found = Findings()
     lookup = Lookup(plan, tools)
     check_names(plan, found)
     check_inputs(plan, compile_schema, found)
     check_tools(lookup, tools, found, trusted=trusted)
-    check_resources(plan, found)
+    check_resources(plan, schemes, found)
     if pools is not None:
         check_pools(plan, pools, found)
     uses = check_bindings(lookup, found)

@@ -13,11 +13,16 @@ _VARIABLE: Final = re.compile(r"(?<!\$)\{([^{}]*)\}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
-def check_resources(plan: PlanSpec, found: Findings) -> None:
-    """All resources of all steps."""
+def check_resources(plan: PlanSpec, schemes: Collection[str] | None, found: Findings) -> None:
+    """All resources of all steps; `schemes` are those that somebody serves, if that is known."""
     for path, step, _ in steps_of(plan):
         for at, resource in enumerate(step.resources):
             _check(resource, f"{path}/resources/{at}", found)
+            scheme = resource.uri.partition("://")[0]
+            if schemes is not None and "://" in resource.uri and scheme not in schemes:
+                message = f"nothing serves '{scheme}://'"
+                guess = found.guess("scheme", scheme, schemes)
+                found.add("unknown_resource", f"{path}/resources/{at}/uri", message, suggestion=guess)
 
 
 def check_pools(plan: PlanSpec, pools: Collection[str], found: Findings) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from everstep.domain import events as e
-from everstep.domain.actors import ActorKind
 from everstep.domain.changes import changed
 from everstep.domain.continued import Handover
 from everstep.domain.fold_continued import set_variables
 from everstep.domain.ids import Instant, StepPath, TaskId, item_path
 from everstep.domain.limits import budget_of
 from everstep.domain.moves import first_gap
+from everstep.domain.resources import specs_of
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
@@ -18,7 +18,7 @@ from everstep.domain.words import words_in
 
 def begin(event: e.Recorded, body: e.TaskCreated, owner: str) -> TaskState:
     """A task as it is accepted."""
-    specs = {spec.id: spec for spec in (*body.plan.steps, *body.plan.finally_steps)}
+    specs = specs_of(body.plan)
     state = TaskState(
         id=event.task,
         owner=owner,
@@ -99,7 +99,7 @@ def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, 
     state.plan_digest = body.digest
     state.revision = body.revision
     state.ended_first = 0
-    state.specs = {spec.id: spec for spec in (*state.plan.steps, *state.plan.finally_steps)}
+    state.specs = specs_of(state.plan)
     for change in body.diff:
         path = StepPath(change.id)
         if change.untrusted:
@@ -159,7 +159,7 @@ def note_givers(state: TaskState, event: e.Recorded) -> None:
         known = state.strange.get(path, frozenset[str]())
         if known is None:
             continue
-        others = known - arguments.keys() if event.actor.kind is ActorKind.HUMAN else known | arguments.keys()
+        others = known - arguments.keys() if event.actor.kind is e.ActorKind.HUMAN else known | arguments.keys()
         if others:
             state.strange[path] = others
         else:

@@ -14,6 +14,7 @@ from everstep.domain.events import SkipReason
 from everstep.domain.ids import StepPath, split_path
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
+from everstep.domain.resources import as_called
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
@@ -88,7 +89,7 @@ def _tools(specs: Iterable[StepSpec]) -> Iterator[str]:
 def _wire(specs: Iterable[StepSpec], binds: dict[str, str]) -> Iterator[Wired]:
     above: str | None = None
     for spec in specs:
-        yield _wire_step(spec, above, binds)
+        yield _wire_step(spec if spec.tool is not None else as_called(spec), above, binds)
         above = spec.id
 
 

@@ -23,7 +23,9 @@ from everstep.domain.bindings import (
 from everstep.domain.canonical import canonical_text
 from everstep.domain.evaluation import text_of
 from everstep.domain.expression import Expression, Ref, refs
+from everstep.domain.plan import ResourceSpec
 from everstep.domain.record import record
+from everstep.domain.resources import filled, wanted
 from everstep.domain.values import JsonObject, JsonValue
 
 OFFERED_BYTES_MAX: Final = 4096
@@ -104,3 +106,14 @@ def taken_back(planned: JsonObject, given: JsonObject, scope: Scope) -> TakenBac
         assert isinstance(found.value, dict)
         arguments[name] = found.value[name]
     return TakenBack(arguments=arguments)
+
+
+def offered_address(resource: ResourceSpec, scope: Scope) -> str:
+    """Where a resource is; its template as long as a value in it is not known."""
+    asked = wanted(resource)
+    if not isinstance(asked, dict):
+        return resource.uri
+    template, values = str(asked["uri"]), asked["vars"]
+    assert isinstance(values, dict)
+    known = offered(values, scope)
+    return template if any(str(value).startswith("<") for value in known.values()) else filled(template, known)

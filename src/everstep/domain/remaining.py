@@ -5,7 +5,7 @@ from everstep.domain.continuation import HANDED, is_handoff
 from everstep.domain.graph import wire_plan
 from everstep.domain.ids import StepPath
 from everstep.domain.pauses import Pause, PauseType
-from everstep.domain.placeholder import offered
+from everstep.domain.placeholder import offered, offered_address
 from everstep.domain.plan import StepSpec
 from everstep.domain.record import record
 from everstep.domain.scope import StateScope
@@ -49,7 +49,7 @@ def remaining(state: TaskState) -> tuple[Remaining, ...]:
     for spec in state.plan.steps:
         step = state.steps[StepPath(spec.id)]
         shown = shown_status(state, step)
-        if shown == "failed" and not step.ended and spec.retryable:
+        if shown == "failed" and not step.ended and spec.retryable and spec.tool is not None:
             failed.append(_left(spec, step, scope))
         elif shown == "pending":
             pending.append(_left(spec, step, scope))
@@ -59,7 +59,7 @@ def remaining(state: TaskState) -> tuple[Remaining, ...]:
 def _left(spec: StepSpec, step: StepState, scope: StateScope) -> Remaining:
     arguments = offered({**spec.arguments, **(step.arguments or {})}, scope)
     if spec.tool is None:
-        arguments = {"uris": [resource.uri for resource in spec.resources]}
+        arguments = {"uris": [offered_address(resource, scope) for resource in spec.resources]}
     return Remaining(step=step.path, tool=spec.tool, arguments=arguments, guidance=guidance_of(spec, scope))
 
 

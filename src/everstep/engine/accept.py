@@ -25,7 +25,9 @@ Naming: TypeAlias = Callable[[PlanSpec], Digest]
 def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...]:
     """Every problem of a plan with this engine's tools."""
     pools = kit.passage.pools.names | kit.catalog.pools
-    return problems(plan, kit.catalog.facts, kit.codec.validator, trusted=trusted, pools=pools)
+    return problems(
+        plan, kit.catalog.facts, kit.codec.validator, trusted=trusted, pools=pools, schemes=kit.catalog.schemes
+    )
 
 
 def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, also: Sequence[Problem] = ()) -> None:

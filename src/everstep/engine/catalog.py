@@ -16,7 +16,7 @@ from everstep.engine.passage import Allowance
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
 from everstep.ports.secrets import NoSecrets, Secrets
-from everstep.ports.tool import Call, Prior, ToolAdapter, ToolError, ToolSpec, Undoer
+from everstep.ports.tool import Call, Prior, Serving, ToolAdapter, ToolError, ToolSpec, Undoer
 
 CANNOT_GUESS: Final = (
     ArithmeticError,
@@ -142,6 +142,11 @@ class Catalog:
         kinds = kinds_of(spec.input_schema)
         lifted = spec.name in self._consent.allow_untrusted
         return None if lifted or STEERING.isdisjoint(kinds.values()) else kinds
+
+    @property
+    def schemes(self) -> frozenset[str]:
+        """Resources that can be read here, by the beginnings of their addresses."""
+        return frozenset(one for adapter in self._adapters if isinstance(adapter, Serving) for one in adapter.schemes())
 
     def find(self, name: str) -> Entry | None:
         """The tool of that name, if it is installed here."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from everstep.bootstrap import Parts, build, open_local_door
+from everstep.bootstrap import Parts, Source, build, open_local_door
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EngineClosed, Validation
 from everstep.domain.events import Actor, ActorKind, Who
@@ -55,6 +55,13 @@ class Engine:
         engine._carries = "own"
         engine._who = Who(owner=settings.owner, actor=Actor(kind=ActorKind.HUMAN, id=settings.owner, via=via))
         return engine
+
+    def resource(self, template: str, function: Callable[..., object]) -> Self:
+        """What stands at `docs://guides/{topic}`, for steps with `resources`; before it is opened."""
+        if self._opened is not None:
+            raise EngineClosed("the engine is open already", what_to_do="say so before it is opened")
+        self._tools = (*self._tools, Source(template=template, function=function))
+        return self
 
     @property
     def desk(self) -> Desk:

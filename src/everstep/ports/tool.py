@@ -3,7 +3,7 @@
 Only `engine/invoke.py` calls `execute`, and only with an Intent in hand.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from pathlib import Path
@@ -239,6 +239,14 @@ class Subplan:
     """Whether the operator's configuration offers it by name, to whoever asks."""
     written: bool = False
     """Whether it stands in the plan of the step as it is, and is no value from elsewhere."""
+
+
+@runtime_checkable
+class Serving(Protocol):
+    """A family that reads resources."""
+
+    def schemes(self) -> Collection[str]:
+        """The beginnings of the addresses it can read, without `://`."""
 
 
 class ToolError(Exception):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from everstep.authoring.plan import Plan
+from everstep.bootstrap import Source
 from everstep.domain.errors import PlanError
 from everstep.domain.ids import StepPath
 from everstep.domain.states import StepStatus
@@ -171,19 +172,12 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
     assert result.outcome == "partial"
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        {"limits": {"disk": "1MB"}},
-    ],
-)
-async def test_a_key_that_nobody_would_honour_is_refused_before_anything_starts(
-    engine: TestEngine, tools: Tools, key: JsonObject
-) -> None:
-    with pytest.raises(PlanError) as refusal:
-        await engine.start(plan_of(echo("a", 1, **key)))
-    assert "plan.not_carried_out" in [problem.code for problem in refusal.value.problems]
-    assert not tools.calls
+async def test_a_key_that_nobody_would_honour_is_refused_before_anything_starts(tools: Tools) -> None:
+    async with TestEngine([*tools.all(), Source(template="docs://x", function=str)]) as engine:
+        with pytest.raises(PlanError) as refusal:
+            await engine.start(plan_of(echo("a", 1, resources=["docs://x"])))
+        assert "plan.not_carried_out" in [problem.code for problem in refusal.value.problems]
+        assert not tools.calls
 
 
 # --- failure ---

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from everstep.domain.errors import SettingsError
+from everstep.domain.lookup import RESOURCE_TOOL
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
@@ -63,7 +64,7 @@ class Book:
         by_name = {tool["name"]: tool for tool in known}
         wanted = dict.fromkeys(self._expose)
         for one in self.workflows.values():
-            wanted |= dict.fromkeys(step.tool for step in one.plan.steps if step.tool is not None)
+            wanted |= dict.fromkeys(step.tool or RESOURCE_TOOL for step in one.plan.steps)
         offered: dict[str, Json] = {}
         taken = {*own, *(name for name, one in self.workflows.items() if one.tool)}
         for name in wanted:

@@ -13,6 +13,7 @@ from everstep.domain.ids import StepPath
 from everstep.domain.pauses import ToolErrorPause
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
+from everstep.domain.resources import filled
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
 from everstep.domain.values import JsonObject, JsonValue
@@ -84,6 +85,9 @@ def _step(story: Story, spec: StepSpec, sent: JsonValue, asked: e.PauseOpened | 
     step = story.state.steps[StepPath(spec.id)]
     if spec.guidance is not None:
         yield "assistant", _with_inputs(spec.guidance, story)
+    if spec.tool is None:
+        yield from _resources(spec, step, sent, _error(step, asked))
+        return
     if sent is not None:
         yield (
             "assistant",
@@ -96,6 +100,29 @@ def _step(story: Story, spec: StepSpec, sent: JsonValue, asked: e.PauseOpened | 
     error = _error(step, asked)
     if error is not None:
         yield "user", f"Error executing tool: {error[:ERROR_CHARS_MAX]}"
+
+
+def _resources(spec: StepSpec, step: StepState, sent: JsonValue, error: str | None) -> Iterator[Message]:
+    """What a step that only reads has read."""
+    if error is not None:
+        asked = sent.get("uris") if isinstance(sent, dict) else None
+        uris = map(_address, asked) if isinstance(asked, list) else (one.uri for one in spec.resources)
+        yield "user", f"Error fetching resource {', '.join(uris)}: {error[:ERROR_CHARS_MAX]}"
+        return
+    value = step.output.value if step.output is not None and step.output.present else None
+    found = value.get("contents") if isinstance(value, dict) else None
+    if step.status is StepStatus.COMPLETED and isinstance(found, list):
+        for one in found:
+            if isinstance(one, dict):
+                yield "user", f"Resource content from {one['uri']}:\n{one.get('text', one.get('blob', ''))}"
+        yield "assistant", f"I'll fetch the required resources for {spec.id}..."
+
+
+def _address(one: JsonValue) -> str:
+    if not isinstance(one, dict):
+        return str(one)
+    values = one.get("vars")
+    return filled(str(one["uri"]), values if isinstance(values, dict) else {})
 
 
 def _in_order(spec: StepSpec, sent: JsonValue) -> JsonValue:

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict
 
-from everstep import Plan, Transient, tool
+from everstep import Misconfigured, Plan, Transient, tool
+from everstep.bootstrap import Source
 from everstep.doors.api import Api
 from everstep.doors.mcp.bridge import LEGACY, MODERN
 from everstep.doors.mcp.calls import Calls
@@ -81,7 +82,14 @@ class Work:
             """Multiply"""
             return size["width"] * size["height"]
 
-        return [fetch_data, transform_data, store_data, big, say, area]
+        async def guide(topic: str) -> str:
+            self.calls.append(f"guide {topic}")
+            if topic == "none":
+                raise Misconfigured("there is no such guide")
+            return f"All about {topic}."
+
+        guides = Source(template="docs://guides/{topic}", function=guide)
+        return [fetch_data, transform_data, store_data, big, say, area, guides]
 
 
 def plan_of(*steps: Mapping[str, Any], **keys: Any) -> Plan:

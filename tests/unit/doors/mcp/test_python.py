@@ -1,11 +1,13 @@
 """MCP from Python: the builder makes a plain plan, and the bridge's verbs are one transaction each."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from everstep import Engine, Plan
 from everstep.domain.errors import EverstepError, SettingsError
+from everstep.domain.ids import StepPath
 from everstep.mcp import (
     PAUSE_REASON,
     McpServer,
@@ -74,6 +76,33 @@ def test_the_builder_makes_a_plain_plan() -> None:
     assert field("b", "items.0.id").value == "${b.items[0].id}"
     with pytest.raises(EverstepError):
         WorkflowStep("a", "b").arg("x", "a text")  # type: ignore[arg-type]
+
+
+async def test_steps_read_what_functions_give(tmp_path: Path) -> None:
+    reading = (
+        WorkflowStep.fetch_resources("guide")
+        .with_resource("docs://guides/{topic}")
+        .with_resource("docs://all")
+        .with_template_binding("topic", prompt_arg("topic"))
+    )
+    workflow = Workflow("read", "read a guide").argument("topic", "Of what").step(reading)
+    engine = Engine(tmp_path / "everstep.db")
+    McpServer(engine).resource("docs://guides/{topic}", lambda topic: f"On {topic}").resource(
+        "docs://all", lambda: {"n": 2}
+    )
+    async with engine:
+        task = await engine.start(workflow.plan(), {"topic": "a/b"})
+        await task.result()
+        await task.refresh()
+        read = task.steps[StepPath("guide")]
+        assert read.output is not None
+        value: Any = read.output.value
+        assert [(one["uri"], one["text"]) for one in value["contents"]] == [
+            ("docs://guides/a%2Fb", "On a/b"),
+            ("docs://all", '{"n": 2}'),
+        ]
+        with pytest.raises(EverstepError, match="open already"):
+            McpServer(engine).resource("docs://more", str)
 
 
 @pytest.mark.req("INTG-01")

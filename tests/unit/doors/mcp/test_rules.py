@@ -1,6 +1,7 @@
 """The defects of the original design, as rules: one test each."""
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everstep import PlanError
+from everstep import EverstepError, PlanError
 from everstep.domain.events import StepCompleted, TaskCompleted, TaskCreated
 from everstep.doors.mcp.channel import Caller
 from everstep.doors.mcp.desk import DoorDesk, DoorLimits
@@ -22,6 +23,14 @@ async def refused(work: Any) -> Refused:
     with pytest.raises(Refused) as error:
         await work
     return error.value
+
+
+TOPIC = {"topic": "string"}
+
+
+def calls(handoff: str) -> list[str]:
+    """The tools that a hand-off names."""
+    return re.findall(r"^\d+\. Call (\w+) with", handoff, re.MULTILINE)
 
 
 def reason(result: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +50,80 @@ async def test_R01_the_argument_that_failed_is_named() -> None:
             "missingParam": "more",
             "suggestedTool": "say",
         }
+
+
+GUIDE: dict[str, Any] = {
+    "id": "guide",
+    "resources": [{"uri": "docs://guides/{topic}", "vars": {"topic": "${inputs.topic}"}}],
+    "guidance": "Read about ${inputs.topic}",
+}
+
+
+@pytest.mark.req("EXEC-02.g", "EXEC-03.a")
+async def test_R02_a_resource_failure_is_handed_over() -> None:
+    plan = plan_of({**GUIDE, "retryable": True}, {"id": "b", "tool": "say", "with": {"text": "x"}}, inputs=TOPIC)
+    async with stage(plan) as on:
+        told = await on.prompt({"topic": "none"})
+        assert reason(told) == {
+            "type": "toolError",
+            "failedStep": "guide",
+            "error": "there is no such guide",
+            "retryable": False,
+            "suggestedTool": "resource_read",
+        }
+        texts = [one["content"]["text"] for one in told["messages"]]
+        assert texts[2:4] == [
+            "Read about none",
+            "Error fetching resource docs://guides/none: there is no such guide",
+        ]
+        assert texts[-1].startswith("Step 'guide' failed: there is no such guide.\n\nTo continue")
+        assert calls(texts[-1]) == ["say"]
+
+
+@pytest.mark.req("EXEC-01.b")
+async def test_R03_a_resource_failure_after_the_last_call_does_not_complete() -> None:
+    """And a retry repeats the read, not the call."""
+    plan = plan_of({"id": "a", "tool": "say", "with": {"text": "x"}}, {**GUIDE, "guidance": "g"}, inputs=TOPIC)
+    async with stage(plan) as on:
+        told = await on.prompt({"topic": "none"})
+        assert told["_meta"]["task_status"] == "input_required"
+        assert [one["status"] for one in told["_meta"]["steps"]] == ["completed", "failed"]
+        (pause,) = (await on.ask("GET", "/v1/inbox"))["items"]
+        await on.ask("POST", f"/v1/inbox/{pause['id']}/answer", {"answer": "retry"})
+        while len(on.work.calls) < 3:
+            await on.engine.clock.advance("1s")
+        assert on.work.calls == ["say x", "guide none", "guide none"]
+
+
+async def test_R14_steps_that_only_read_are_listed_as_resource_read() -> None:
+    plan = plan_of(
+        {"id": "a", "tool": "say", "with": {"text": "${inputs.gone}"}}, GUIDE, inputs={**TOPIC, "gone": "string"}
+    )
+    async with stage(plan) as on:
+        texts = await on.texts({"topic": "tea & more"})
+        assert texts[1] == "Here's my plan:\n1. say - Say it again\n2. guide - Fetch 1 resource\n"
+        assert calls(texts[-1]) == ["say", "resource_read"]
+        assert '{"uris":["docs://guides/tea%20%26%20more"]}' in texts[-1]
+        task = (await on.prompt({"topic": "tea & more"}))["_meta"]["task_id"]
+        read = await on.call("resource_read", task, uris=["docs://guides/tea%20%26%20more"])
+        assert read["structuredContent"]["contents"][0]["text"] == "All about tea & more."
+    async with stage(plan_of(GUIDE, inputs=TOPIC)) as on:
+        texts = await on.texts({"topic": "tea & more"})
+        assert texts[2:] == [
+            "Read about tea & more",
+            "Resource content from docs://guides/tea%20%26%20more:\nAll about tea & more.",
+            "I'll fetch the required resources for guide...",
+        ]
+
+
+async def test_a_resource_that_nothing_serves_is_refused_before_a_task_exists() -> None:
+    async with stage(plan_of({"id": "a", "resources": ["dcos://x"]})) as on:
+        with pytest.raises(EverstepError) as info:
+            await on.prompt({})
+        details: Any = info.value.details
+        (problem,) = details["problems"]
+        assert (problem["code"], problem["suggestion"]) == ("plan.unknown_resource", "docs")
+        assert await on.all_tasks() == []
 
 
 async def test_R04_a_cancelled_request_keeps_what_ran() -> None:
