@@ -1,5 +1,6 @@
 """The README's quickstart, run as it is written."""
 
+import json
 import os
 import re
 import subprocess
@@ -34,7 +35,23 @@ def test_the_commands_of_the_quickstart(tmp_path: Path) -> None:
 
 
 def test_the_program_of_the_quickstart(tmp_path: Path) -> None:
-    (program,) = blocks("python")
+    program, _ = blocks("python")
     (tmp_path / "shouting.py").write_text(program, encoding="utf-8")
     assert run([sys.executable, "shouting.py"], tmp_path) == "{'said': 'HELLO!'}\n"
     assert (tmp_path / "shout.txt").read_text(encoding="utf-8") == "HELLO!"
+
+
+def test_the_agent_of_ten_lines(tmp_path: Path) -> None:
+    """It stops at its question; answered, the same program comes to its end, and nothing is done twice."""
+    _, program = blocks("python")
+    assert len([line for line in program.splitlines() if line.strip()]) <= 10
+    (tmp_path / "brief.py").write_text(program, encoding="utf-8")
+    (tmp_path / "notes.md").write_text("A durable task survives a crash. It goes on where it was.", encoding="utf-8")
+    assert run([sys.executable, "brief.py"], tmp_path) == "None\n"
+    pause = json.loads(run(["everstep", "inbox", "--json"], tmp_path))["items"][0]
+    assert pause["title"] == "Write brief.txt?"
+    run(["everstep", "approve", pause["id"], "--detach"], tmp_path)
+    assert "'path': 'brief.txt'" in run([sys.executable, "brief.py"], tmp_path)
+    assert "durable task" in (tmp_path / "brief.txt").read_text(encoding="utf-8")
+    tasks = json.loads(run(["everstep", "ls", "--json"], tmp_path))["items"]
+    assert [task["status"] for task in tasks] == ["completed"]

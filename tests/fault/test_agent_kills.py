@@ -7,7 +7,7 @@ import pytest
 from everstep.torture.agent import ROUND
 from everstep.torture.agent_kills import after, campaign
 
-CALLS, KILLS = 64, 6
+CALLS, KILLS = 40, 4
 """`make torture` makes 200 calls and 50 kills of it."""
 
 
