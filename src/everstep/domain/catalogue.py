@@ -132,6 +132,13 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "search_not_json": _row(
         Category.CONFIGURATION, _NONE, "the search engine does not answer in JSON", "allow `json` in its search.formats"
     ),
+    "browser_crashed": _row(Category.TRANSIENT, _UNKNOWN, "the browser ended during the call"),
+    "browser_element": _row(
+        Category.LOGIC, _NONE, "the page does not show what was looked for", "look at the page, correct the selector"
+    ),
+    "browser_missing": _row(
+        Category.CONFIGURATION, _NONE, "there is no browser", "install Chromium and `everstep[browser]`"
+    ),
     "mcp_broken": _row(
         Category.TRANSIENT, _UNKNOWN, "the MCP server went away during the call", "look whether it happened, then retry"
     ),

@@ -50,6 +50,8 @@ TOOL_KEYS: Final = (
     _key("mail.recipients", COUNT, 20, "recipients of one message, in all", within=(1, 1_000)),
     _key("mail.lookup", TEXT, "", "a Maildir where sent mail arrives: then a lost answer is looked up"),
     _key("llm.timeout", DURATION, "120s", "how long a model may take to answer", within=(SECOND, HOUR)),
+    flag_key("browser.enabled", "whether there are `browser.*` tools", default=False),
+    _key("browser.executable", TEXT, "", "the browser's program; empty: the Chromium of the system"),
     _key("policy.networks", WORDS, [], "private networks that data may lead to: `10.1.0.0/16:443`"),
 )
 

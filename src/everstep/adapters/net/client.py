@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any, Final, TypeAlias
 
-from everstep.adapters.net.guard import Guard
+from everstep.adapters.net.guard import Asked, Guard
 from everstep.adapters.net.message import MOVED, PER_HOST, Reply, Request
 from everstep.adapters.net.url import Address, Url, parse_url
 from everstep.ports.tool import Denied, Misconfigured, ToolError, Transient, Uncertain
@@ -52,6 +52,10 @@ class Client:
             raise _silent(request, sent=sent[0]) from None
         return replace(reply, redirects=tuple(seen), elapsed_ms=round((time.monotonic() - began) * 1000))
 
+    async def reachable(self, url: Url, asked: Asked) -> Sequence[Address]:
+        """The addresses of a host, all of which may be reached; raises ToolErrors."""
+        return self.guard.check(url, await self._addresses(url), asked)
+
     async def close(self) -> None:
         """Let all connections go."""
         for pool in self._pools.values():
@@ -73,8 +77,7 @@ class Client:
     async def _hop(self, request: Request, url: Url, sent: list[bool]) -> Reply:
         from everstep.adapters.net.exchange import exchange
 
-        checked = self.guard.check(url, await self._addresses(url), request.asked)
-        addresses = tuple(str(address) for address in checked)
+        addresses = tuple(str(address) for address in await self.reachable(url, request.asked))
         async with self._hosts.setdefault(url.place, asyncio.Semaphore(PER_HOST)):
             return await exchange(self._pool(literal=request.asked.literal), request, url, addresses, sent=sent)
 

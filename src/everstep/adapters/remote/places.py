@@ -27,8 +27,7 @@ def server_of(settings: Settings, name: str, client: Client, secret: Callable[[s
         raise SettingsError(
             f"'{FAMILY}.{name}' needs either 'command' or 'url'", what_to_do="say how to start it, or where it is"
         )
-    assert settings.store_path is not None
-    home = beside(settings.store_path, "mcp") / name
+    home = beside(settings.home, "mcp") / name
     given = {key.removeprefix("env."): str(value) for key, value in table.items() if key.startswith("env.")}
 
     def link() -> Link:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
+from everstep.adapters.tools.browsing import browser_of
 from everstep.adapters.tools.llm_settings import llm_of
 from everstep.adapters.tools.mail import MailSettings, MailTools, server_of
 from everstep.adapters.tools.mcp_servers import mcp_tools
@@ -21,6 +22,7 @@ def outward(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Iter
     yield from reaching(settings, threads, secrets)
     yield llm_of(settings, secrets)
     yield from mcp_tools(settings, secrets)
+    yield browser_of(settings)
 
 
 def mail_of(settings: Settings, threads: Threads, secrets: KnownSecrets) -> MailTools:

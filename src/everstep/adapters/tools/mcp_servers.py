@@ -34,8 +34,7 @@ def mcp_tools(settings: Settings, secrets: KnownSecrets) -> Iterator[McpTools]:
 
 def pins_of(settings: Settings, name: str) -> Pins:
     """Where its definitions are kept."""
-    assert settings.store_path is not None
-    return Pins(beside(settings.store_path, "mcp") / f"{name}.json")
+    return Pins(beside(settings.home, "mcp") / f"{name}.json")
 
 
 def _usable(schema: JsonObject) -> bool:

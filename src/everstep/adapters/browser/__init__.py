@@ -1,0 +1,1 @@
+"""A browser that reaches nothing but through us. `shared.SharedBrowser` is the one of a worker."""

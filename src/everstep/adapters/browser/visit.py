@@ -1,0 +1,101 @@
+"""One attempt's visit to the browser: a way out of its own, a page, an end that leaves nothing."""
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from everstep.adapters.browser.page import Sheet
+from everstep.adapters.browser.shared import Running, SharedBrowser
+from everstep.adapters.browser.way_out import WayOut
+from everstep.adapters.files import Expected, Workspace
+from everstep.adapters.isolation.bounds import bounds_of
+from everstep.adapters.net import Client, asked_by, parse_url
+from everstep.domain.usage import Measured
+from everstep.domain.values import JsonObject
+from everstep.ports.tool import Ctx, ResourceExceeded, ToolError, Uncertain
+
+WATCH_S: Final = 0.5
+VIEW: Final[JsonObject] = {"width": 1280, "height": 800}
+
+
+@dataclass(eq=False, kw_only=True)
+class Visit:
+    """Where to, in whose browser, with which cookies."""
+
+    browser: SharedBrowser
+    client: Client
+    url: str
+    session: Path | None = None
+    """Cookies that are kept for later steps of the task."""
+    _over: list[ToolError] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def page(self, ctx: Ctx) -> AsyncIterator[Sheet]:
+        """A page that is not opened yet; what goes wrong with the browser itself is ours to name."""
+        way = WayOut(self.client, asked_by(ctx, "url", "read"), parse_url(self.url).place)
+        own = ctx.bounds is not None and bool(ctx.bounds.memory_bytes or ctx.bounds.cpu_time_ms)
+        known = self.session is not None and self.session.exists()
+        options: JsonObject = {"storage_state": str(self.session)} if known else {}
+        watching: asyncio.Task[None] | None = None
+        try:
+            proxy = await way.open()
+            async with self.browser.context(proxy, own=own, viewport=VIEW, **options) as (context, running):
+                if own:
+                    watching = asyncio.ensure_future(self._watch(running, bounds_of(ctx).memory_bytes))
+                yield Sheet(await context.new_page(), way)
+                if self.session is not None:
+                    self.session.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                    await context.storage_state(path=str(self.session))
+                    self.session.chmod(0o600)
+        except Exception as error:
+            raise self._named(error) from error
+        finally:
+            if watching is not None:
+                watching.cancel()
+            await way.close()
+            ctx.measured(
+                Measured(bytes_in=way.bytes_in, bytes_out=way.bytes_out, containment=self.browser.containment())
+            )
+
+    async def _watch(self, running: Running, most: int) -> None:
+        """A browser of its own is kept to the step's limit."""
+        while True:
+            used = await asyncio.to_thread(running.memory)
+            if used > most:
+                what = f"the browser used {used:,} bytes of memory, and may use {most:,}"
+                self._over.append(ResourceExceeded(what, limit="memory", used=used, max=most))
+                for one in await asyncio.to_thread(running.processes):
+                    with contextlib.suppress(Exception):
+                        one.kill()
+                return
+            await asyncio.sleep(WATCH_S)
+
+    def _named(self, error: Exception) -> Exception:
+        """What somebody else's library raised, in our words."""
+        if self._over:
+            return self._over[0]
+        if not type(error).__module__.startswith("playwright"):
+            return error
+        return Uncertain(f"the browser ended: {str(error)[:200]}", code="browser_crashed")
+
+
+def kept(image: bytes, arguments: dict[str, Any], ctx: Ctx, sheet: Sheet) -> JsonObject:
+    """The picture in a file of the workspace, or in the value itself."""
+    told: JsonObject = {
+        "media_type": f"image/{arguments.get('format', 'png')}",
+        "bytes": len(image),
+        "url": sheet.page.url,
+        "path": None,
+        "base64": None,
+    }
+    if "path" not in arguments:
+        return {**told, "base64": base64.b64encode(image).decode()}
+    with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
+        files.write(arguments["path"], image, key=ctx.idempotency_key, expected=Expected())
+    ctx.usage(disk_bytes=len(image))
+    return {**told, "path": arguments["path"]}

@@ -1,0 +1,245 @@
+"""`browser.*` with the system's Chromium, against pages of this process: slow, broken, hostile, late."""
+
+import asyncio
+import base64
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import psutil
+import pytest
+
+from everstep import Plan, Result
+from everstep.adapters.browser import page as pages
+from everstep.adapters.browser.shared import SharedBrowser
+from everstep.adapters.isolation.bounds import Walls
+from everstep.adapters.net import Client
+from everstep.adapters.net.guard import Guard
+from everstep.adapters.tools.browser import BrowserTools
+from everstep.domain.values import JsonObject
+from everstep.ports.tool import Origin, ToolError
+from everstep.testing import TestEngine
+from everstep.testing.context import Context, call_of
+
+FORM = """<title>Form</title><h1>Order</h1><p>Fill <a href="/next">this</a> in.</p><ul><li>one<li>two</ul>
+<input id=name><input type=password id=secret value=hunter2><select id=size><option>S<option>L</select>
+<button id=save onclick="document.body.append(Object.assign(document.createElement('p'), {id: 'saved',
+  textContent: document.querySelector('#name').value + ' ' + document.querySelector('#size').value}))">Save</button>"""
+LATE = """<div id=all></div><script>setTimeout(() => document.querySelector('#all').innerHTML =
+  '<button id=late disabled>Go</button>', 300); setTimeout(() => document.querySelector('#late').disabled = false, 700)
+</script>"""
+POPUPS = "<script>for (let i = 0; i < 30; i++) window.open('/form')</script><p>still here"
+Served: TypeAlias = dict[str, tuple[int, str, str]]
+PAGES: Served = {
+    "/form": (200, FORM, ""),
+    "/late": (200, LATE, ""),
+    "/popups": (200, POPUPS, ""),
+    "/huge": (200, "<p>" + "word " * 400_000, ""),
+    "/gone": (404, "no", ""),
+    "/busy": (503, "later", ""),
+    "/cookie": (200, "<p id=c></p><script>document.querySelector('#c').textContent = document.cookie</script>", "x"),
+    "/inward": (200, "<img src='http://169.254.169.254/x'><img src='http://127.0.0.1:1/'><p>read", ""),
+}
+
+
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    path = head.split(b" ")[1].decode()
+    if path == "/slow":
+        await asyncio.sleep(600)
+    status, body, cookie = PAGES.get(path, (404, "", ""))
+    set_cookie = "set-cookie: mark=kept\r\n" if cookie else ""
+    raw = body.encode()
+    writer.write(f"HTTP/1.1 {status} X\r\ncontent-type: text/html\r\n{set_cookie}".encode())
+    writer.write(f"content-length: {len(raw)}\r\nconnection: close\r\n\r\n".encode() + raw)
+    await writer.drain()
+
+
+@asynccontextmanager
+async def served(**options: Any) -> AsyncIterator[int]:
+    """The port of the pages; nothing of them is left afterwards."""
+    talks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = asyncio.current_task()
+        assert talk is not None
+        talks.add(talk)
+        with suppress(OSError, asyncio.IncompleteReadError):
+            try:
+                await answer(reader, writer)
+            finally:
+                writer.close()
+                await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, **options)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    for talk in talks:
+        talk.cancel()
+    await asyncio.gather(*talks, return_exceptions=True)
+
+
+@pytest.fixture
+async def at() -> AsyncIterator[str]:
+    async with served() as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+Ask: TypeAlias = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture
+async def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Ask, SharedBrowser]]:
+    """Calls of one worker's browser, as if a trusted plan had written the address out."""
+    monkeypatch.setattr(pages, "LOAD_S", 60.0)
+    monkeypatch.setattr(pages, "ACTION_S", 60.0)
+    shared = SharedBrowser()
+    tools = BrowserTools(shared, Client(guard=Guard()), Walls(), tmp_path / "kept")
+
+    async def ask(tool: str, url: str, *, trusted: bool = True, **arguments: Any) -> Any:
+        origin = Origin(trusted=trusted, written={"url": url})
+        ctx = Context(workdir=tmp_path, origin=origin)
+        return await tools.execute(call_of(f"browser.{tool}", {"url": url, **arguments}), ctx)
+
+    yield ask, shared
+    await tools.close()
+
+
+async def refused(work: Awaitable[Any]) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        await work
+    return caught.value
+
+
+async def test_pages_are_read_acted_on_and_pictured(
+    browser: tuple[Ask, SharedBrowser], at: str, tmp_path: Path
+) -> None:
+    ask, shared = browser
+    read = await ask("read", f"{at}/form", format="markdown")
+    assert (read["title"], read["status"], read["final_url"]) == ("Form", 200, f"{at}/form")
+    assert "# Order" in read["text"]
+    assert f"[this]({at}/next)" in read["text"]
+    assert "- two" in read["text"]
+    assert read["links"] == [{"text": "this", "url": f"{at}/next"}]
+    plain = await ask("read", f"{at}/huge")
+    assert plain["truncated"]
+    actions = [
+        {"fill": {"selector": "#name", "text": "Anna"}},
+        {"select": {"selector": "#size", "value": "L"}},
+        {"click": "#save"},
+        {"wait": {"selector": "#saved"}},
+        {"extract": {"name": "said", "selector": "#saved"}},
+        {"extract": {"name": "items", "selector": "li", "all": True}},
+    ]
+    acted = await ask("act", f"{at}/form", actions=actions)
+    assert acted["extracted"] == {"said": "Anna L", "items": ["one", "two"]}
+    image = await ask("screenshot", f"{at}/form", area="full")
+    assert base64.b64decode(image["base64"]).startswith(b"\x89PNG")
+    kept = await ask("screenshot", f"{at}/form", area={"selector": "h1"}, format="jpeg", path="shots/h1.jpg")
+    assert kept["path"] == "shots/h1.jpg"
+    assert (tmp_path / "shots/h1.jpg").read_bytes().startswith(b"\xff\xd8")
+    assert "still here" in (await ask("read", f"{at}/popups"))["text"]
+    assert shared.starts == 1
+
+
+@pytest.mark.req("Web.3")
+async def test_waiting_for_elements(
+    browser: tuple[Ask, SharedBrowser], at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, _ = browser
+    late = await ask("read", f"{at}/late", wait={"selector": "#late", "state": "enabled"})
+    assert "Go" in late["text"]
+    assert "Go" in (await ask("read", f"{at}/late", wait={"text": "Go"}))["text"]
+    monkeypatch.setattr(pages, "ACTION_S", 0.3)
+    error = await refused(ask("read", f"{at}/form", wait={"selector": "#nowhere"}))
+    assert (error.code, error.category, error.effect_state) == ("browser_element", "logic", "none")
+    assert "#nowhere" in str(error)
+    assert "button#save Save" in str(error)
+    assert error.details is not None
+    assert Path(str(error.details["screenshot"])).read_bytes().startswith(b"\x89PNG")  # noqa: ASYNC240
+
+
+@pytest.mark.req("Web.2")
+async def test_trouble_on_the_way_is_told_apart(
+    browser: tuple[Ask, SharedBrowser], at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, _ = browser
+    with pytest.raises(pages.PageStatus) as gone:
+        await ask("read", f"{at}/gone")
+    assert gone.value.status_code == 404
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nobody = closed.getsockname()[1]
+    assert (await refused(ask("read", f"http://127.0.0.1:{nobody}/"))).code == "net_refused"
+    assert (await refused(ask("read", "http://127.0.0.1:9/"))).code == "policy_denied"
+    assert (await refused(ask("read", "http://no-such-host.invalid/"))).code in {"net_host", "net_dns"}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate(tmp_path))
+    async with served(ssl=context) as port:
+        assert (await refused(ask("read", f"https://127.0.0.1:{port}/form"))).code == "net_tls"
+    monkeypatch.setattr(pages, "LOAD_S", 0.3)
+    assert (await refused(ask("read", f"{at}/slow"))).code == "net_read"
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """One that nobody trusts."""
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    subprocess.run([*words, "-keyout", key, "-out", cert], check=True, capture_output=True, timeout=60)
+    return cert, key
+
+
+async def test_nothing_is_reached_that_the_guard_refuses(browser: tuple[Ask, SharedBrowser], at: str) -> None:
+    """Not by an address from data, not by what a page loads, not by a script of another scheme."""
+    ask, _ = browser
+    for url in ("http://169.254.169.254/latest", "http://[::1]:1/", "http://10.0.0.1:1/"):
+        assert (await refused(ask("read", url, trusted=False))).code == "containment_unavailable"
+    assert (await refused(ask("read", "http://169.254.169.254/latest"))).code == "policy_denied"
+    for url in ("file:///etc/passwd", "chrome://version", "view-source:http://a/", "http://127.1/", "http://a@b/"):
+        assert (await refused(ask("read", url))).code == "net_url"
+    assert "read" in (await ask("read", f"{at}/inward"))["text"]
+
+
+async def test_a_killed_browser_is_named_and_replaced(browser: tuple[Ask, SharedBrowser], at: str) -> None:
+    ask, shared = browser
+    await ask("read", f"{at}/form")
+    waiting = asyncio.ensure_future(ask("read", f"{at}/form", wait={"selector": "#never"}))
+    await asyncio.sleep(0.3)
+    assert shared._running is not None
+    for process in shared._running.processes():
+        process.kill()
+    error = await refused(waiting)
+    assert (error.code, error.category, error.effect_state) == ("browser_crashed", "transient", "unknown")
+    assert (await ask("read", f"{at}/form"))["title"] == "Form"
+    assert shared.starts == 2
+
+
+@pytest.mark.req("Web.1")
+async def test_many_tasks_leave_nothing(tmp_path: Path, at: str) -> None:
+    """Through the engine: three at a time, cookies kept within a task and not beyond, no process left."""
+    before = {one.pid for one in psutil.Process().children(recursive=True)}
+    config: JsonObject = {"browser.enabled": True, "store": str(tmp_path / "s.db")}
+    async with TestEngine([], config=config, workspace=tmp_path) as engine:
+        plan = Plan("pages")
+        plan.step("first", "browser.read", {"url": f"{at}/cookie", "session": "mine"}, timeout="10m")
+        plan.step("again", "browser.read", {"url": f"{at}/cookie", "session": "mine"}, timeout="10m")
+        plan.output(again=plan.expr("again.text"))
+        tasks = [await engine.start(plan) for _ in range(4)]
+        results: list[Result] = [await task.result() for task in tasks]
+        assert {result.status for result in results} == {"completed"}, [result.error for result in results]
+        assert {str((result.outputs or {})["again"]).strip() for result in results} == {"mark=kept"}
+        (event, *_) = [one async for one in tasks[0].events(follow=False) if one.type == "step.completed"]
+        usage: Any = event.data["usage"]
+        assert usage["containment"]["network"] == "proxy"
+        assert usage["bytes_in"] > 0
+    assert {one.pid for one in psutil.Process().children(recursive=True)} <= before
+
+
+async def test_off_unless_enabled(tmp_path: Path) -> None:
+    async with TestEngine([], workspace=tmp_path) as engine:
+        assert engine._parts is not None
+        assert engine._parts.runtime.kit.catalog.find("browser.read") is None
