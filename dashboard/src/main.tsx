@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import "./data/notify.ts";
 import { begin, token } from "./data/session.ts";
 import "./style/tokens.css";
 import "./style/base.css";
@@ -7,6 +8,7 @@ import "./style/shell.css";
 import "./style/tasks.css";
 import "./style/task.css";
 import "./style/inbox.css";
+import "./style/places.css";
 
 const place = document.querySelector("#app");
 if (place) {

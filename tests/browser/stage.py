@@ -97,6 +97,12 @@ class Stage:
         what = {"plan_name": plan} if isinstance(plan, str) else {"plan": plan}
         return str(self.api("POST", "/v1/tasks", {**what, "inputs": inputs})["id"])
 
+    def until(self, task: str, *statuses: str) -> dict[str, Any]:
+        """The task, as soon as it stands so; the next event wakes this up."""
+        while (seen := self.api("GET", f"/v1/tasks/{task}"))["status"] not in statuses:
+            self.api("GET", f"/v1/tasks/{task}/events?after={seen['seq']}&limit=1&wait=5&types=task.,pause.")
+        return dict(seen)
+
     def open_gate(self, name: str) -> None:
         (self.gates / name).touch()
 

@@ -135,7 +135,7 @@ export interface Step {
   via: string | null;
   degraded: { level: number; changes: Json } | null;
   cached: { age_s: number } | null;
-  counts: { total: number; completed: number; failed: number; skipped: number } | null;
+  counts: { total: number | null; completed: number; failed: number; skipped: number } | null;
   error: ApiError | null;
   estimate: Estimate | null;
   attempts: Attempt[];

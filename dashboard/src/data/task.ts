@@ -23,7 +23,8 @@ export interface Entry {
 
 const PAINT_MS = 100;
 const HIDDEN_PAINT_MS = 1000;
-const LARGE = 200;
+const LARGE = 200; // of so many steps and items a task is read again rarely: ticks tell how far it is
+const LARGE_MS = 3000;
 
 export class TaskData {
   readonly id: string;
@@ -37,7 +38,9 @@ export class TaskData {
   /** Text that tools stream while they run; not recorded. */
   readonly streamed = signal<ReadonlyMap<string, string>>(new Map());
   readonly gone = signal<Error | null>(null);
+  private known: { task: Task | null; steps: Map<string, Step> } = { task: null, steps: new Map() };
   private readonly stopping = new AbortController();
+  private reread = 0;
   private painting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(id: string) {
@@ -62,7 +65,9 @@ export class TaskData {
 
   /** What a step is called: as the server says, else as the plan does. */
   step(id: string): Step | undefined {
-    return this.task.value.value?.steps?.find((step) => step.id === id);
+    const task = this.task.value.value;
+    if (task !== this.known.task) this.known = { task, steps: new Map(task?.steps?.map((step) => [step.id, step])) };
+    return this.known.steps.get(id);
   }
 
   /** Something to look at before the journal is here. */
@@ -126,7 +131,12 @@ export class TaskData {
       rest.delete(event.step);
       this.streamed.value = rest;
     }
-    if (this.view.steps.size < LARGE || !event.type.startsWith("attempt.")) this.task.stale();
+    const small = this.view.steps.size < LARGE;
+    if (small || event.step === null || event.type.startsWith("pause.")) this.task.stale();
+    else if (Date.now() - this.reread > LARGE_MS) {
+      this.reread = Date.now();
+      this.task.stale();
+    }
     this.paint();
   }
 

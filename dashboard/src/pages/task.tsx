@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { Refused } from "../client/client.ts";
 import type { Task } from "../data/api.ts";
+import { narrow } from "../data/media.ts";
 import { post } from "../data/session.ts";
 import { TaskData } from "../data/task.ts";
 import { TERMINAL, inInbox, ofTask } from "../logic/status.ts";
@@ -41,7 +42,8 @@ function useView(data: TaskData, task: Task) {
   const asks = task.pause !== null && task.status !== "cancelling" && task.pause.status === "open" && inInbox(task.pause.reason.type) ? task.pause : null;
   const wanted = query.tab as Tab | undefined;
   const known = wanted !== undefined && ([...TABS] as string[]).concat("decide").includes(wanted) ? wanted : undefined;
-  const tab: Tab = known === "decide" && !asks ? "input" : (known ?? (asks && step === null ? "decide" : step === null && task.outputs !== null && TERMINAL.has(task.status) ? "output" : step !== null && data.view.steps.get(step)?.status === "failed" ? "output" : "input"));
+  const decides = asks !== null && !narrow.value;
+  const tab: Tab = known === "decide" && !decides ? "input" : (known ?? (decides && step === null ? "decide" : step === null && task.outputs !== null && TERMINAL.has(task.status) ? "output" : step !== null && data.view.steps.get(step)?.status === "failed" ? "output" : "input"));
   const go = (change: Record<string, string | null>): void => {
     const next = new URLSearchParams(query);
     for (const [name, value] of Object.entries(change)) {
@@ -96,10 +98,10 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
         {!TERMINAL.has(task.status) && <p class="because"><Said text={task.explain.text} />{task.explain.next && <span class="muted"> · next: <Said text={task.explain.next} /></span>}</p>}
         <Notes task={task} onShow={(one) => go({ step: one, tab: "output" })} />
       </header>
-      {asks && <div class="phone-decision"><Decision pause={asks} /></div>}
+      {asks && narrow.value && <div class="phone-decision"><Decision pause={asks} /></div>}
       <div class={`task-body${step !== null || tab !== "input" ? " inspecting" : ""}`}>
         <Panel name="Timeline"><Timeline data={data} selected={step} generation={gen} onSelect={(one) => go({ step: one, tab: tab === "decide" ? null : (new URLSearchParams(location.search).get("tab") ?? null) })} /></Panel>
-        <Panel name="Inspector"><Inspector data={data} task={task} step={step} tab={tab} pause={asks} onTab={(one) => go({ tab: one })} onClose={() => go({ step: null, tab: null })} onAct={setAct} /></Panel>
+        <Panel name="Inspector"><Inspector data={data} task={task} step={step} tab={tab} pause={narrow.value ? null : asks} onTab={(one) => go({ tab: one })} onClose={() => go({ step: null, tab: null })} onAct={setAct} /></Panel>
       </div>
       {act && <ActionDialog data={data} task={task} act={act} onClose={() => { setAct(null); data.task.stale(); }} />}
     </div>

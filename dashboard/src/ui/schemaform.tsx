@@ -56,7 +56,7 @@ interface FieldProps {
 export function Field({ name, schema, hint, required, text, wrong, onInput }: FieldProps) {
   const id = useId();
   const kind = kindOf(schema, hint);
-  const common = { id, value: text, required, "aria-describedby": `${id}-hint`, onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value) };
+  const common = { id, value: text, required, onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value) };
   const label = <>{visible(schema.title ?? name)}{!required && <span class="hint"> optional</span>}</>;
   const notes = [schema.description, schema.minLength ? `at least ${schema.minLength} characters` : "", kind === "list" ? "one per line" : "", kind === "json" ? "as JSON" : ""].filter(Boolean).join("; ");
   if (kind === "enum" || kind === "boolean") {
@@ -80,7 +80,7 @@ export function Field({ name, schema, hint, required, text, wrong, onInput }: Fi
       {kind === "long" || kind === "list" || kind === "json" ? <textarea {...common} rows={Math.min(14, Math.max(3, text.split("\n").length + 1))} class={kind === "json" ? "mono" : ""} spellcheck={kind === "long"} />
         : kind === "number" ? <input {...common} type="number" step={schema.type === "integer" ? 1 : "any"} />
         : kind === "date" ? <input {...common} type="date" /> : schema.format === "email" ? <input {...common} type="email" /> : <input {...common} type="text" />}
-      <span class="hint" id={`${id}-hint`}>{visible(notes)}</span>
+      {notes && <span class="hint" id={`${id}-hint`}>{visible(notes)}</span>}
       {wrong && <span class="wrong">{wrong}</span>}
     </div>
   );

@@ -95,7 +95,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
   const scroller = useRef<HTMLDivElement>(null);
   const grid = useRef<HTMLDivElement>(null);
 
-  const rows = rowsOf(view, opened.value);
+  const rows = useMemo(() => rowsOf(view, opened.value), [view, data.version.value, opened.value]);
   const height = prefs.value.density === "roomy" ? 36 : 28;
   const virtual = useVirtual(scroller, rows.length, height, focused.value);
   const ended = TERMINAL.has(view.status);
@@ -104,7 +104,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
   const { ghosts, until } = ended ? { ghosts: new Map<string, Ghost>(), until: upTo } : ghostsOf(task?.steps ?? [], upTo, begin);
   const axis = useMemo(() => scale(spansOf(view, upTo), begin, Math.max(upTo, until), unfolded.value), [view, view.seq, upTo, until, unfolded.value]);
 
-  const active = rows.findIndex(({ step }) => step.status === "running" || step.status === "paused");
+  const active = useMemo(() => rows.findIndex(({ step }) => step.status === "running" || step.status === "paused"), [rows]);
   useEffect(() => {
     if (follow.value && !ended && active >= 0 && rows.length > 12) virtual.show(active);
   }, [active]);
@@ -158,7 +158,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
   };
   const marked = rows[focused.value]?.step;
   const takes = new Set(marked?.takes ?? []);
-  const gives = new Set(marked ? rows.filter(({ step }) => step.takes.includes(marked.parent ?? marked.id)).map(({ step }) => step.id) : []);
+  const gives = useMemo(() => new Set(marked ? view.order.filter((id) => view.steps.get(id)?.takes.includes(marked.parent ?? marked.id)) : []), [marked, rows]);
   return (
     <div class="timeline">
       <Axis axis={axis} begin={begin} onUnfold={(from) => (unfolded.value = new Set([...unfolded.value, from]))} view={view} />
@@ -238,7 +238,8 @@ function StepRow(props: StepRowProps) {
   const { row, server, upTo } = props;
   const { step, level } = row;
   const shown = ofStep(step);
-  const counts = server?.counts ?? (step.items.length ? { total: step.itemsTotal ?? step.items.length, ...step.counts } : null);
+  const items = server?.counts ?? (step.items.length ? { total: step.itemsTotal, ...step.counts } : null);
+  const counts = items && { ...items, total: items.total ?? step.items.length };
   const took = step.startedAt === null || step.status === "skipped" ? null : (step.endedAt ?? upTo) - step.startedAt;
   const title = level === 1 ? (server?.title ?? step.title ?? step.id) : step.id;
   const retrying = step.phase === "retry_wait" && step.status === "running";

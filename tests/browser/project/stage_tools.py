@@ -93,6 +93,12 @@ async def item(n: int) -> int:
     return n * 2
 
 
+@tool.pure("stage.numbers", title="Count")
+async def numbers(many: int) -> list[int]:
+    """So many numbers."""
+    return list(range(many))
+
+
 @tool.pure("stage.big", title="A large output")
 async def big(megabytes: int = 1) -> dict[str, object]:
     """So much text."""

@@ -1,0 +1,187 @@
+"""For everybody: no serious finding of axe on any page in either theme, the keyboard alone, every width, few bytes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.stage import Stage
+from tests.browser.test_stories import BROKEN
+
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "dashboard/node_modules/axe-core/axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def places(stage: Stage) -> dict[str, str]:
+    """Every page, with something on it."""
+    stage.open_gate("done")
+    brief, failed = stage.start("brief", topic="places"), stage.start(BROKEN, gate="never")
+    question, broken = stage.start("incident"), stage.start("fix")
+    stage.start("hold", gate="done")
+    stage.start("hold", gate="places")
+
+    pauses = {task: stage.until(task, "paused")["pause"] for task in (brief, question, broken)}
+    stage.until(failed, "failed")
+    return {
+        "tasks": "/",
+        "task": f"/tasks/{brief}",
+        "failed": f"/tasks/{failed}?step=publish&tab=attempts",
+        "journal": f"/tasks/{failed}?tab=journal",
+        "logs": f"/tasks/{failed}?step=build&tab=logs",
+        "output": f"/tasks/{failed}?step=build&tab=output",
+        "inbox": "/inbox",
+        "approval": f"/inbox/{pauses[brief]['id']}",
+        "question": f"/inbox/{pauses[question]['id']}",
+        "tool error": f"/inbox/{pauses[broken]['id']}",
+        "plans": "/plans",
+        "plan": "/plans/brief",
+        "health": "/health",
+        "stats": "/stats",
+        "nothing": "/tasks/t_00000000000000000000000000",
+    }
+
+
+def findings(page: Page, rules: list[str] | None = None) -> list[str]:
+    """What axe finds serious or critical here."""
+    only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": TAGS}
+    found = page.evaluate("only => axe.run(document, {runOnly: only, resultTypes: ['violations']})", only)
+    return [
+        f"{one['id']}: {node['html'][:160]} {node['failureSummary']}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+def settled(page: Page) -> None:
+    """Everything that was to be read is there."""
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
+    expect(page.get_by_text("Reading…")).to_have_count(0)
+    expect(page.locator("main :is(h1, h2):visible").first).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(
+    stage: Stage, browser: Browser, places: dict[str, str], theme: str
+) -> None:
+    rules = None if theme == "light" else ["color-contrast"]
+    bad: dict[str, list[str]] = {}
+    with stage.page(browser, theme=theme) as page:  # type: ignore[arg-type]
+        for name, path in places.items():
+            page.goto(stage.url + path)
+            settled(page)
+            page.evaluate(AXE.read_text())
+            bad[name] = findings(page, rules)
+            if name == "approval":
+                page.get_by_role("button", name="Approve with other arguments").click()
+                page.get_by_label("subject").fill("Other")
+                bad["edit"] = findings(page, rules)
+            if name == "task":
+                page.get_by_role("button", name="Cancel…").click()
+                bad["cancel"] = findings(page, rules)
+        for key, dialog in (("?", "Keys"), ("Control+k", "Find")):
+            page.goto(stage.url)
+            settled(page)
+            page.keyboard.press(key)
+            expect(page.get_by_role("dialog", name=dialog)).to_be_visible()
+            page.evaluate(AXE.read_text())
+            bad[dialog] = findings(page, rules)
+    assert "\n".join(f"{name}: {one}" for name, found in bad.items() for one in found) == ""
+
+
+@pytest.mark.parametrize("width", [320, 768])
+def test_no_page_scrolls_sideways(stage: Stage, browser: Browser, places: dict[str, str], width: int) -> None:
+    with stage.page(browser, width=width) as page:
+        for name, path in places.items():
+            page.goto(stage.url + path)
+            settled(page)
+            assert not page.evaluate(SIDEWAYS), name
+        if width == 320:
+            page.goto(stage.url + places["approval"])
+            for button in ("Approve", "Reject…"):
+                box = page.get_by_role("button", name=button, exact=True).bounding_box()
+                assert box is not None
+                assert box["height"] >= 44
+
+
+def test_an_approval_by_keyboard_alone(stage: Stage, browser: Browser) -> None:
+    task = stage.start("brief", topic="keys", to="kay@example.test")
+    with stage.page(browser) as page:
+        settled(page)
+        page.evaluate("addEventListener('pointerdown', () => { window.pointed = true })")
+        expect(page.get_by_role("link", name="Research brief on keys")).to_be_visible()
+        page.keyboard.press("g")
+        page.keyboard.press("i")
+        expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
+        title = page.get_by_role("heading", name="Send the brief to kay@example.test?")
+        expect(page.get_by_role("link", name="Send the brief to kay@example.test?")).to_be_visible()
+        for _ in range(60):
+            page.keyboard.press("j")
+            if title.is_visible():
+                break
+            expect(page.locator(".inbox-item h2").first).to_be_visible()
+        expect(title).to_be_visible()
+        edit = page.get_by_role("button", name="Approve with other arguments")
+        expect(edit).to_be_enabled()
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            if edit.evaluate("one => one === document.activeElement"):
+                break
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("subject")).to_be_focused()
+        page.keyboard.press("Control+a")
+        page.keyboard.type("By keys")
+        page.keyboard.press("Enter")  # alone it decides nothing
+        assert stage.api("GET", f"/v1/tasks/{task}")["status"] == "paused"
+        expect(page.get_by_role("region", name="What changes")).to_contain_text("+ By keys")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_text("Answered by local (http)")).to_be_visible()
+        assert page.evaluate("window.pointed") is None
+    assert "kay@example.test\tBy keys\n" in (stage.gates / "sent.txt").read_text()
+
+
+def test_a_plan_is_checked_and_started(stage: Stage, browser: Browser) -> None:
+    with stage.page(browser, "/plans") as page:
+        page.get_by_role("link", name="incident").click()
+        page.get_by_role("textbox", name="service").fill("billing")
+        page.get_by_role("button", name="Check").click()
+        expect(page.get_by_text("Fine: 3 steps")).to_be_visible()
+        page.get_by_role("button", name="Start").click()
+        expect(page.get_by_role("heading", name="Incident on billing")).to_be_visible()
+        page.get_by_role("button", name="Answer…").click()
+        page.get_by_text("escalate", exact=True).click()
+        send = page.get_by_role("button", name="Answer", exact=True)
+        page.get_by_label("because").fill("too short")
+        send.click()
+        expect(page.get_by_role("alert")).to_be_visible()  # the server says what is wrong, and what was typed stays
+        page.get_by_label("because").fill("the error rate is rising")
+        send.click()
+        expect(page.locator(".task-title .status")).to_have_text("completed")
+
+
+def test_whoever_may_only_look_is_told_so(stage: Stage, browser: Browser, places: dict[str, str]) -> None:
+    looker = stage.api("POST", "/v1/tokens", {"name": "looker", "scopes": ["read"]})["value"]
+    with stage.page(browser, places["task"]) as page:
+        page.evaluate("value => localStorage.setItem('everstep.token', value)", looker)
+        page.reload()
+        expect(page.get_by_text("may look, but not start or steer")).to_be_visible()
+        expect(page.get_by_role("button", name="Pause")).to_be_disabled()
+        expect(page.get_by_role("button", name="Approve", exact=True)).to_be_disabled()
+        page.goto(f"{stage.url}/health")
+        expect(page.get_by_text("needs a token with the scope")).to_be_visible()
+
+
+def test_few_bytes_are_loaded_first(built: None) -> None:
+    static = ROOT / "src/everstep/doors/dashboard/static"
+    sizes = json.loads((static / "build.json").read_text())["sizes"]
+    document = (static / "index.html").read_text()
+    first = {name: size["gzip"] for name, size in sizes.items() if name in document and name != "index.html"}
+    assert first
+    assert sum(first.values()) <= 100 * 1024
+    rest = {name: size["gzip"] for name, size in sizes.items() if name not in first}
+    assert max(rest.values()) <= 35 * 1024
+    assert sum(size["gzip"] for size in sizes.values()) <= 180 * 1024
