@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from everstep.domain.breaker import BreakerPolicy
 from everstep.domain.catalogue import ERROR_CODES, ErrorCode
 from everstep.domain.failure import TREATMENT
-from everstep.domain.pauses import ANSWERS
+from everstep.domain.pauses import ANSWERS, TYPE_OF
 from everstep.domain.states import ATTEMPT_MOVES, STEP_MOVES, TASK_MOVES
 from everstep.doors.api.handlers import HANDLERS
 from everstep.doors.api.routes import ROUTES
@@ -61,7 +61,10 @@ def failures_page() -> str:
         f"| {(rule.counts_if or 'yes') if rule.counts_for_breaker else 'no'} | {rule.then} |"
         for category, rule in TREATMENT.items()
     ]
-    answers = [f"| `{kind}` | {', '.join(f'`{word}`' for word in words)} |" for kind, words in ANSWERS.items()]
+    when = {kind: str(one.__doc__).partition("\n")[0] for one, kind in TYPE_OF.items()}
+    answers = [
+        f"| `{kind}` | {when[kind]} | {', '.join(f'`{word}`' for word in words)} |" for kind, words in ANSWERS.items()
+    ]
     parts = [
         "# Failures and pauses",
         NOTE,
@@ -86,8 +89,8 @@ def failures_page() -> str:
         "",
         "## Pauses",
         "",
-        "| pause | answers |",
-        "|---|---|",
+        "| pause | when | answers |",
+        "|---|---|---|",
         *answers,
     ]
     return "\n".join(parts) + "\n"

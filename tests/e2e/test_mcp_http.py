@@ -6,12 +6,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
+from mcp.client.session import ClientSession
+from mcp.client.streamable_http import streamable_http_client
 
-from tests.e2e.mcp_project import HANDOFF, MODERN, TASKS, environment, make_project
+from tests.e2e.mcp_project import HANDOFF, LEGACY, MODERN, REASON, TASKS, environment, make_project
 
 
 class Visitor:
@@ -52,25 +54,68 @@ class Visitor:
 
 
 @asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[str]:
+async def served(folder: Path, *words: str, killed: bool = False) -> AsyncIterator[str]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "everstep", "--json", "serve", "--port", "0"),
+        *(sys.executable, "-m", "everstep", *(words or ("--json", "serve"))),
         cwd=folder,
-        env=environment(),
+        env={**environment(), "EVERSTEP_SERVE__PORT": "0"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(30):
-            line = b""
-            while not line.startswith(b"{"):  # tools may print while they are loaded
-                line = await process.stdout.readline()
-            url = json.loads(line)["url"]
+        async with asyncio.timeout(60):
+            url = json.loads(await process.stdout.readline())["url"]  # what tools print does not come here
         yield url
     finally:
-        process.terminate()
+        if killed:
+            process.kill()
+        else:
+            process.terminate()
         await process.wait()
+
+
+@asynccontextmanager
+async def official(folder: Path, url: str) -> AsyncIterator[ClientSession]:
+    """The SDK's own client, in the older revision, with the project's token."""
+    token = (folder / ".everstep" / "token").read_text().strip()
+    async with (
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=30) as http,
+        streamable_http_client(url, http_client=http, terminate_on_close=False) as streams,
+        ClientSession(streams[0], streams[1]) as client,
+    ):
+        assert (await client.initialize()).protocol_version == LEGACY
+        yield client
+
+
+@pytest.mark.req("FNDX-01", "FNDX-02", "EXEC-01", "EXEC-05", "HAND-03", "HAND-03.a", "CONT-01", "CONT-02", "INTG-04")
+async def test_the_official_client_over_http_and_a_server_that_is_killed(tmp_path: Path) -> None:
+    """`everstep mcp --http`, killed after the hand-over and after a call: other connections go on with the task."""
+    folder = make_project(tmp_path)
+    async with served(folder, "mcp", "--http", killed=True) as url, official(folder, url) as client:
+        begun = await client.get_prompt("data-pipeline", {"source": "http://a.test/x"})
+        assert [one.content.text for one in begun.messages][-1] == HANDOFF  # type: ignore[union-attr]
+        assert begun.meta is not None
+        meta = cast("Any", {"_task_id": begun.meta["task_id"]})
+        whole = await client.get_prompt("data-pipeline", {"source": "mirror"})
+        assert whole.meta is not None
+        assert (whole.meta["task_status"], begun.meta["pause_reason"]) == ("completed", REASON)
+    async with served(folder, "mcp", "--http", killed=True) as url, official(folder, url) as client:
+        made = await client.call_tool("fetch_data", {"source": "mirror"}, meta=meta)
+        assert made.structured_content == {"lines": ["a,1"]}
+    async with served(folder, "mcp", "--http") as url, official(folder, url) as client:
+        await client.call_tool("transform_data", {"data": "<output from raw_data>", "format": "rows"}, meta=meta)
+        last = await client.call_tool("store_data", {"payload": [["a", 1]]}, meta=meta)
+        assert last.meta is not None
+        assert {one["status"] for one in last.meta["steps"]} == {"completed"}
+        extra = await client.call_tool("fetch_data", {"source": "mirror"}, meta=meta)
+        assert not extra.is_error
+        ended = await client.call_tool("complete_task", {"task": begun.meta["task_id"], "result": {"stored": 1}})
+        assert not ended.is_error
+        late = await client.call_tool("fetch_data", {"source": "mirror"}, meta=meta)
+        assert late.is_error
+    called = (tmp_path / "calls.log").read_text().split()
+    assert called == ["fetch", "fetch", "transform", "store", "fetch", "transform", "store", "fetch"]
 
 
 async def token(folder: Path, *words: str) -> str:

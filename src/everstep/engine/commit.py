@@ -92,6 +92,8 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
             kit.figures.settled(held.state, drafts, result.intents)
+            if held.state.pauses:
+                _log_stops(held, drafts, kit)
             fresh = granted(held, result)
             if not result.breakers:
                 return [*intents, *fresh] if intents else fresh
@@ -121,6 +123,14 @@ def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tu
         lap.verdicts = tuple(heard)
     drafts.extend(lap.drafts)
     return lap, drafts
+
+
+def _log_stops(held: HeldTask, drafts: Sequence[Draft], kit: Kit) -> None:
+    """Every stop has a line in the operator's log."""
+    for draft in drafts:
+        if isinstance(draft.body, PauseOpened):
+            pause = draft.body.pause
+            kit.sink.note("a task waits", task=held.lease.task, step=draft.step, reason=pause.type.value, why=pause.why)
 
 
 async def break_off(held: HeldTask, why: str, kit: Kit) -> None:
@@ -171,6 +181,7 @@ async def take_up(state: TaskState, drafts: Sequence[Draft], who: Actor, kit: Ki
     if not isinstance(result, Committed):
         return None
     kit.feed.publish(result.events)
+    _log_stops(held, said, kit)
     return held, result
 
 

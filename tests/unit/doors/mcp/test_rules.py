@@ -249,7 +249,7 @@ async def test_R15_guidance_is_told_and_a_broken_plan_refused() -> None:
             await on.desk.check_plans(CALLER)
 
 
-@pytest.mark.req("EXEC-04")
+@pytest.mark.req("EXEC-04", "EXEC-02", "EXEC-02.a")
 async def test_R16_a_skipped_producer_is_an_unresolved_dependency() -> None:
     async with stage() as on:
         task = (await on.prompt())["_meta"]["task_id"]
