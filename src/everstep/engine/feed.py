@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from everstep.domain.ids import TaskId
 from everstep.domain.record import record
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.store import Journaled
 
 QUEUE_MAX = 1000
@@ -126,6 +126,10 @@ class Feed:
         """Tell those who want to hear of such things."""
         for hear in self._hearing:
             hear(notice)
+
+    def tell_all(self, topic: str, **data: JsonValue) -> None:
+        """The same of what concerns everybody."""
+        self.notice(Notice(topic=topic, data=data))
 
     def hear(self, hear: Hear) -> Callable[[], None]:
         """Hear every notice; returns how to stop."""

@@ -43,6 +43,8 @@ async def scan(kit: Kit, before: Instant) -> int:
             else:
                 stuck.add(one.task)
                 kit.sink.note("a dead worker's task cannot be recovered", level="error", task=one.task)
+        for worker in sorted({one.worker.id for one in dead if one.worker is not None}):
+            kit.feed.tell_all("worker", id=worker, status="dead")
         kit.fault("scan.page.after")
 
 

@@ -77,7 +77,7 @@ class Runtime:
         except EverstepError as error:
             self.gate = Gate(ready=False, reason=f"the recovery scan failed: {error.message}")
             raise
-        self.gate = Gate(ready=True, reason="", recovered=recovered)
+        self._pass(Gate(ready=True, reason="", recovered=recovered), "live")
         if self._carries:
             self._carrying = asyncio.create_task(self.loop.carry())
             self.duties.start()
@@ -85,7 +85,7 @@ class Runtime:
 
     async def close(self) -> None:
         """Planned stop: grace for calls, then everything is let go and marked released."""
-        self.gate = Gate(ready=False, reason="stopping")
+        self._pass(Gate(ready=False, reason="stopping"), "draining")
         self.kit.fault("stop.release.before")
         await self.loop.stop(self.kit.limits.shutdown_grace_s * CALLS_SHARE)
         self.duties.stop()
@@ -99,6 +99,12 @@ class Runtime:
             await telling
         await self.kit.catalog.close()
         await self.kit.store.close()
+
+    def _pass(self, gate: Gate, status: str) -> None:
+        """Another state of the gate, told to whoever watches all tasks."""
+        self.gate = gate
+        self.kit.feed.tell_all("server", ready=gate.ready, reason=gate.reason)
+        self.kit.feed.tell_all("worker", id=self.kit.worker, status=status)
 
     async def die(self) -> None:
         """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""

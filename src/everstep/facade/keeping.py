@@ -24,6 +24,8 @@ class Keeping(Rework):
         super().__init__(runtime)
         self.access = AccessDesk(runtime.kit)
         """Tokens, and whose they are."""
+        self._well: dict[str, str] = {}
+        """What tools said of themselves when they were last asked."""
         self.url: str | None = None
         """Where this engine is served, if it is."""
 
@@ -53,6 +55,13 @@ class Keeping(Rework):
 
     async def tool_health(self, entry: Entry) -> Health:
         """Whether a tool can be used; one that cannot say so within a while is not well."""
+        found = await self._health(entry)
+        if self._well.get(entry.spec.name) != found.status:
+            self._well[entry.spec.name] = found.status
+            self._kit.feed.tell_all("tool", name=entry.spec.name, status=found.status, detail=found.detail)
+        return found
+
+    async def _health(self, entry: Entry) -> Health:
         try:
             async with asyncio.timeout(HEALTH_S):
                 return await entry.adapter.health()

@@ -52,6 +52,7 @@ class Pressure:
         self._settled = False
         if not already:
             self._kit.sink.note("too little is left", level="warning", what=short.what, in_use=short.level)
+            self._kit.feed.tell_all("load", pressed=short.what, level=short.level)
         passage.pressed = short.what
         for task, owner in self._loop.walking().items():
             if task not in self._paused:
@@ -68,6 +69,8 @@ class Pressure:
     async def _relieve(self) -> None:
         """There is enough again: whoever stands still because of it goes on, from before a restart too."""
         kit = self._kit
+        if kit.passage.pressed is not None:
+            kit.feed.tell_all("load", pressed=None, level=None)
         kit.passage.pressed = None
         self._paused.clear()
         page = await kit.store.list_tasks(TaskFilter(reason=PauseType.RESOURCE_PRESSURE, limit=PAGE))

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 
+from everstep.domain.pressure import Reading
 from everstep.domain.values import JsonValue
 from everstep.doors.api.line import START
 from everstep.settings import load_settings
@@ -174,6 +175,41 @@ async def test_a_halt_is_noticed_by_everybody(window: Window) -> None:
         )
         assert second["data"] == {"on": False}
         await one.close()
+
+
+async def test_load_tools_and_the_engine_itself_are_noticed_by_everybody(tools: Tools) -> None:
+    dial = Dial()
+    async with TestEngine(tools.all(), gauge=dial) as engine:
+        window = Window(engine)
+        watch = Watch(window, who=EVE)
+        await watch.until("live")
+        dial.free = 1
+        await engine.clock.advance("6s")
+        dial.free = dial.total
+        await engine.clock.advance("6s")
+        await window.good("POST", "/v1/tools/test.echo/health")
+        await window.good("POST", "/v1/tools/test.echo/health")  # nothing new: nobody is told
+        await engine.close()
+        told = [one for one in await watch.until("bye") if one["type"] == "notice"]
+        assert [(one["topic"], one["data"].get("pressed")) for one in told[:2]] == [("load", "memory"), ("load", None)]
+        assert [(one["topic"], one["data"].get("status")) for one in told[2:]] == [
+            ("tool", "unknown"),
+            ("server", None),
+            ("worker", "draining"),
+        ]
+        await watch.close()
+
+
+class Dial:
+    """A gauge that tests turn."""
+
+    total = 10 * 1024**3
+
+    def __init__(self) -> None:
+        self.free = self.total
+
+    def read(self) -> Sequence[Reading]:
+        return [Reading(what="memory", free=self.free, total=self.total)]
 
 
 async def test_a_breaker_that_opens_is_noticed_by_its_owner_only(window: Window, tools: Tools) -> None:
