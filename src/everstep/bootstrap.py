@@ -25,6 +25,7 @@ from everstep.adapters.telemetry.redacted import RedactedSink
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.code import CodeTools
 from everstep.adapters.tools.function import FunctionAdapter
+from everstep.adapters.tools.mcp_proxied import Proxied
 from everstep.adapters.tools.resource import ResourceTools, Source
 from everstep.adapters.tools.shipped import Walls, shipped, walls_of
 from everstep.adapters.tools.subplan import PlanTools
@@ -68,6 +69,7 @@ __all__ = [
     "KnownSecrets",
     "Outside",
     "Parts",
+    "Proxied",
     "Source",
     "adapters_of",
     "assemble",

@@ -185,13 +185,14 @@ class Wire:
 
 
 @asynccontextmanager
-async def wire(folder: Path, era: str) -> AsyncIterator[Wire]:
+async def wire(folder: Path, era: str, *words: str) -> AsyncIterator[Wire]:
     """`everstep mcp` in a folder, and a client on its stdio."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "everstep",
         "mcp",
+        *words,
         cwd=folder,
         env=environment(),
         stdin=asyncio.subprocess.PIPE,

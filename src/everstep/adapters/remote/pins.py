@@ -57,12 +57,12 @@ class Pins:
     """One server's definitions, in a file of ours."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     def read(self) -> dict[str, JsonObject]:
         """By tool; none if nobody has agreed to any yet, or the file is not ours any more."""
         try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
         tools = kept.get("tools") if isinstance(kept, dict) else None
@@ -71,8 +71,8 @@ class Pins:
 
     def write(self, definitions: Iterable[JsonObject]) -> None:
         """From now on these; the file is there as a whole or not at all."""
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         tools = sorted(definitions, key=lambda one: str(one["name"]))
-        new = self._path.with_suffix(".new")
+        new = self.path.with_suffix(".new")
         new.write_text(json.dumps({"version": 1, "tools": tools}, indent=1) + "\n", encoding="utf-8")
-        new.replace(self._path)
+        new.replace(self.path)

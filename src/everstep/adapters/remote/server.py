@@ -37,6 +37,7 @@ class Refused(ToolError):
         super().__init__(
             f"'{name}' answered {self.number}: {str(error.get('message'))[:500]}",
             code="mcp_arguments" if wrong else "mcp_error",
+            details={"number": self.number, "message": str(error.get("message"))[:500]},
             effect_state=EffectState.NONE if wrong else EffectState.UNKNOWN,
         )
         self.category = "configuration" if wrong else "logic"

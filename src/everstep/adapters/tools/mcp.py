@@ -22,6 +22,8 @@ from everstep.ports.adapter import ToolAdapter
 from everstep.ports.tool import Call, Ctx, Denied, Health, Impossible, Misconfigured, ToolError, ToolSpec
 
 OUTPUT_BYTES: Final = 1_000_000
+TOLD_BYTES: Final = 8_000
+"""So much of what a failed tool said is kept as it came."""
 LIST_CHANGED: Final = "notifications/tools/list_changed"
 _OPEN: Final[JsonObject] = {"type": "object"}
 
@@ -35,6 +37,8 @@ class Offer:
     effects: Mapping[str, Effect] = field(default_factory=dict)
     trust_hints: bool = False
     walls: Walls = Walls()
+    asks: bool = True
+    """Whether it is asked before a call of which nobody has said what it may do."""
 
 
 class TooMuch(ToolError):
@@ -151,7 +155,7 @@ class McpTools(ToolAdapter):
             effect=effect or Effect.ONCE,
             isolation="process",
             timeout_ms=Millis(round(CALL_S * 1000)),
-            approve=not judged or hint(definition, "destructiveHint"),
+            approve=(self._offer.asks and not judged) or hint(definition, "destructiveHint"),
             pool=f"mcp.{self._offer.name}",
             permissions=("mcp.call",),
         )
@@ -172,7 +176,8 @@ def _told(tool: str, result: dict[str, Any]) -> JsonValue:
         raise TooMuch(what, code="mcp_too_large", details=details, effect_state="made")
     if result.get("isError"):
         said = shown("\n".join(texts)) or "it says no more"
-        raise Impossible(f"'{tool}' failed: {said}", code="mcp_tool_error", effect_state="made")
+        told: JsonObject = {"content": content} if size <= TOLD_BYTES else {}
+        raise Impossible(f"'{tool}' failed: {said}", code="mcp_tool_error", details=told, effect_state="made")
     return {"text": "\n".join(texts), "content": content, "structured": result.get("structuredContent")}
 
 

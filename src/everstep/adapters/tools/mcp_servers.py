@@ -18,7 +18,7 @@ from everstep.wire.schema import compile_schema
 
 def mcp_tools(settings: Settings, secrets: KnownSecrets) -> Iterator[McpTools]:
     """One family for each server; raises SettingsError."""
-    client, walls = Client(guard=guard_of(settings)), walls_of(settings)
+    client, walls = client_of(settings), walls_of(settings)
     for name, table in settings.tables(FAMILY).items():
         effects = {key.removeprefix("effects."): Effect(str(said)) for key, said in table.items() if "effects." in key}
         offer = Offer(
@@ -30,6 +30,11 @@ def mcp_tools(settings: Settings, secrets: KnownSecrets) -> Iterator[McpTools]:
         )
         server = server_of(settings, name, client, lambda secret: secrets.get(secret, settings.owner))
         yield McpTools(server, offer, pins_of(settings, name), usable=_usable)
+
+
+def client_of(settings: Settings) -> Client:
+    """The way to servers elsewhere."""
+    return Client(guard=guard_of(settings))
 
 
 def pins_of(settings: Settings, name: str) -> Pins:

@@ -23,6 +23,8 @@ TASK_ID_KEYS: Final = ("_task_id", "everstep/task_id", RELATED)
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 STATUS_CHARS_MAX: Final = 200
 NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+PROXIED: Final = "proxied-call"
+"""The name of a plan that stands for one call of a tool behind the proxy."""
 
 
 @record
@@ -92,6 +94,17 @@ def call_result(value: JsonValue) -> JsonObject:
     }
 
 
+def proxied_result(value: JsonValue) -> JsonObject:
+    """What a tool behind the proxy gave, as it came."""
+    assert isinstance(value, dict)
+    structured = value.get("structured")
+    return {
+        "content": value.get("content"),
+        **({} if structured is None else {"structuredContent": structured}),
+        "isError": False,
+    }
+
+
 def failed_result(error: JsonObject) -> JsonObject:
     """Something that a model can act on: the error object, and its message as text."""
     text = str(error.get("message") or "failed")
@@ -113,10 +126,13 @@ def task_result(state: TaskState) -> JsonObject | None:
     match state.status:
         case TaskStatus.COMPLETED:
             outputs = state.outputs.value if state.outputs is not None else {}
-            if state.plan.name == "call" and isinstance(outputs, dict) and [*outputs] == ["result"]:
+            if state.plan.name in ("call", PROXIED) and isinstance(outputs, dict) and [*outputs] == ["result"]:
                 outputs = outputs["result"]
-            return call_result(outputs)
+            return proxied_result(outputs) if state.plan.name == PROXIED else call_result(outputs)
         case TaskStatus.FAILED if state.error is not None:
+            said = (state.error.failure.details or {}).get("content")
+            if state.plan.name == PROXIED and isinstance(said, list):
+                return {"content": said, "isError": True}
             return failed_result(failure_json(state.error.failure))
         case TaskStatus.CANCELLED:
             return failed_result({"code": "cancelled", "message": "the task was cancelled"})

@@ -59,14 +59,18 @@ class Calls:
             made = await ask(self._desk.channel, client.caller, "POST /v1/tasks", body)
         except EverstepError as error:
             return refusal_of(error)
+        return await self.carried(client, made["id"], at_once=at_once)
+
+    async def carried(self, client: Client, task: str, *, at_once: bool) -> Json:
+        """What comes of a task: its result, or, for whoever can follow one, the task itself if it takes a while."""
         if client.tasks and at_once:
-            return await self._as_task(client, made["id"])
+            return await self._as_task(client, task)
         try:
             async with asyncio.timeout(self._desk.limits.task_after_s if client.tasks else None):
-                await self._wait(client, made["id"])
+                await self._wait(client, task)
         except TimeoutError:
-            return await self._as_task(client, made["id"])
-        return await self._outcome(client, made["id"])
+            return await self._as_task(client, task)
+        return await self._outcome(client, task)
 
     async def make_task(self, client: Client, name: str, arguments: Json, wanted: Json) -> Json:
         """A call that the client wants as a task (2025-11-25)."""

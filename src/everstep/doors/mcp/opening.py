@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -79,8 +80,9 @@ def now_ms() -> int:
 class Finder:
     """Whoever holds the store, or this process, which then carries everything."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, tools: Iterable[object] = ()) -> None:
         self._settings = settings
+        self._tools = tuple(tools)
         self._own: Engine | None = None
 
     async def find(self) -> Channel:
@@ -93,7 +95,7 @@ class Finder:
                     await client.close()
                     holder = read_lock(self._settings.lock_path)
                     return LocalChannel(Path(str(holder.get("socket") or self._settings.socket_path)))
-            engine = Engine(config=self._settings)
+            engine = Engine(config=self._settings, tools=self._tools)
             try:
                 await engine.open()
             except StoreLocked as error:
@@ -104,6 +106,11 @@ class Finder:
             return own_channel(engine, self._settings)
         assert refused is not None
         raise refused
+
+    @property
+    def carries(self) -> bool:
+        """Whether this process is the engine."""
+        return self._own is not None
 
     async def close(self) -> None:
         """An own engine stops in order."""

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from everstep.domain.errors import EverstepError
+from everstep.domain.record import record
 from everstep.doors.mcp.asking import ask_first
 from everstep.doors.mcp.bridge import EXTENSION, LEGACY, MODERN, RELATED
 from everstep.doors.mcp.calls import Calls
@@ -40,11 +41,23 @@ PROGRESS_EVERY_S: Final = 0.1
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 
 
+@record
+class Face:
+    """What a server says of itself, and which methods it does not have."""
+
+    name: str
+    version: str
+    instructions: str | None = None
+    without: frozenset[str] = frozenset()
+
+
 class McpDoor:
     """The four families of methods on one desk."""
 
     def __init__(self, desk: DoorDesk, *, owner: str, stdio: bool) -> None:
         self.desk = desk
+        self.face: Face | None = None
+        """Another's, where it only stands before another."""
         self.prompts = Prompts(desk)
         self.calls = Calls(desk)
         self.tasks = Tasks(desk)
@@ -127,7 +140,9 @@ def make_server(door: McpDoor, version: str) -> "Server[Any]":
             )
             return found.model_copy(update={"tasks": tasks, "extensions": None})
 
-    server: Server[Any] = TwoEras("everstep", version=version, instructions=INSTRUCTIONS, **_handlers(door))
+    face = door.face or Face(name="everstep", version=version, instructions=INSTRUCTIONS)
+    offered = {name: work for name, work in _handlers(door).items() if name not in face.without}
+    server: Server[Any] = TwoEras(face.name, version=face.version, instructions=face.instructions, **offered)
     _add_tasks(server, door)
     server.middleware.append(cast("ServerMiddleware[Any]", _legacy_calls(door)))
     return server

@@ -1,0 +1,100 @@
+"""A server behind our proxy: the same tools, prompts and resources, its definitions pinned at the first contact."""
+
+import os
+import re
+from typing import Any, Final
+
+from everstep.adapters.remote.link import Link
+from everstep.adapters.remote.over_http import HttpLink
+from everstep.adapters.remote.pins import Pins, definition_of, digest_of
+from everstep.adapters.remote.plain import PlainLink
+from everstep.adapters.remote.server import RemoteServer
+from everstep.adapters.tools.mcp import McpTools, Offer
+from everstep.adapters.tools.mcp_servers import client_of, pins_of
+from everstep.domain.plan import Effect
+from everstep.domain.values import JsonObject
+from everstep.ports.adapter import ToolAdapter
+from everstep.settings import Settings
+
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
+"""Tools that can be steps; a server may call others what it likes, but nobody here can write it down."""
+LISTS: Final = ("tools", "prompts", "resources")
+
+
+class Proxied:
+    """One server, and what it offers."""
+
+    def __init__(self, settings: Settings, name: str, argv: tuple[str, ...], url: str) -> None:
+        client = client_of(settings)
+
+        def link() -> Link:
+            return HttpLink(client, url) if url else PlainLink(argv, f"mcp.{name}")
+
+        self.name = name
+        self._settings = settings
+        self._pins: Pins = pins_of(settings, name)
+        self._server = RemoteServer(name=f"mcp.{name}", link=link)
+        self.tools: list[JsonObject] = []
+        """As it lists them; those that are not what they were are left out."""
+        self.withheld: tuple[str, ...] = ()
+        self.prompts: list[JsonObject] = []
+        self.resources: list[JsonObject] = []
+        self.templates: list[JsonObject] = []
+
+    @property
+    def greeting(self) -> JsonObject:
+        """What it says of itself."""
+        return self._server.greeting
+
+    @property
+    def pinned_in(self) -> str:
+        """The file that keeps what was agreed to."""
+        return os.path.relpath(self._pins.path)
+
+    async def open(self) -> ToolAdapter:
+        """Start it and look what there is; what it gives is a family of tools. Raises ToolErrors."""
+        await self._server.ping()
+        able = self.greeting.get("capabilities")
+        able = able if isinstance(able, dict) else {}
+        listed = {what: await self._server.listed(what) if what in able else [] for what in LISTS}
+        self.prompts, self.resources = listed["prompts"], listed["resources"]
+        self.templates = await self._server.listed("resourceTemplates") if "resources" in able else []
+        self._agree(listed["tools"])
+        return McpTools(self._server, self._offer(), self._pins, usable=lambda _schema: False)
+
+    def has(self, what: str) -> bool:
+        """Whether it offers anything of this kind."""
+        able = self.greeting.get("capabilities")
+        return isinstance(able, dict) and what in able
+
+    async def ask(self, method: str, params: JsonObject) -> JsonObject:
+        """Anything that is no call of a tool, passed on as it is; raises ToolErrors."""
+        return await self._server.request(method, params)
+
+    async def close(self) -> None:
+        """End it."""
+        await self._server.close()
+
+    def _agree(self, listed: list[JsonObject]) -> None:
+        pinned = self._pins.read()
+        usable = [tool for tool in listed if NAME.fullmatch(str(tool.get("name")))]
+        new = {str(tool["name"]): definition_of(tool) for tool in usable if tool["name"] not in pinned}
+        if new:
+            pinned |= new
+            self._pins.write(pinned.values())
+        same = {name: digest_of(definition) for name, definition in pinned.items()}
+        self.tools = [tool for tool in usable if digest_of(definition_of(tool)) == same[str(tool["name"])]]
+        kept = {tool["name"] for tool in self.tools}
+        self.withheld = tuple(str(tool.get("name")) for tool in listed if tool.get("name") not in kept)
+
+    def _offer(self) -> Offer:
+        """What the operator says of a server of this name, if anything; else it asks only where the server warns."""
+        said: dict[str, Any] = self._settings.tables("mcp.servers").get(self.name, {})
+        effects = {key.removeprefix("effects."): Effect(str(one)) for key, one in said.items() if "effects." in key}
+        return Offer(
+            name=self.name,
+            tools=tuple(str(tool["name"]) for tool in self.tools),
+            effects=effects,
+            trust_hints=bool(said.get("trust_hints")),
+            asks=False,
+        )

@@ -1,0 +1,82 @@
+"""The proxy: the door of `everstep mcp` with another server's face. Every call of a tool is a task of one step.
+
+What is asked of prompts and resources is passed on as it is. Our own tools are not listed, but can be called: whoever
+comes back after a crash finds results with `list_tasks` and `get_task`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from everstep.bootstrap import Proxied
+from everstep.domain.errors import EverstepError
+from everstep.doors.mcp.bridge import PROXIED, task_id_in
+from everstep.doors.mcp.calls import KEY, Calls
+from everstep.doors.mcp.channel import Ask, Json, asked
+from everstep.doors.mcp.continuing import alone, refusal_of
+from everstep.doors.mcp.desk import Client, DoorDesk
+from everstep.doors.mcp.engine_tools import ENGINE_TOOLS
+from everstep.doors.mcp.passed_on import RemotePrompts, RemoteResources
+from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused
+from everstep.doors.mcp.server import Face, McpDoor
+
+TIMEOUT: Final = "1h"
+"""What a call may take: whoever asked is the one who loses patience."""
+WITHOUT: Final = {
+    "prompts": frozenset({"on_list_prompts", "on_get_prompt"}),
+    "resources": frozenset({"on_list_resources", "on_list_resource_templates", "on_read_resource"}),
+}
+
+
+def proxy_door(desk: DoorDesk, remote: Proxied, owner: str) -> McpDoor:
+    """A door that looks like the server behind it."""
+    door = McpDoor(desk, owner=owner, stdio=True)
+    said = remote.greeting.get("serverInfo")
+    info: Mapping[str, Any] = said if isinstance(said, dict) else {}
+    told = remote.greeting.get("instructions")
+    lacks = [names for what, names in WITHOUT.items() if not remote.has(what)]
+    door.face = Face(
+        name=str(info.get("name") or remote.name),
+        version=str(info.get("version") or ""),
+        instructions=told if isinstance(told, str) else None,
+        without=frozenset().union(*lacks),
+    )
+    door.calls = ProxyCalls(desk, remote)
+    door.prompts = RemotePrompts(desk, remote)
+    door.resources = RemoteResources(desk, remote)
+    return door
+
+
+class ProxyCalls(Calls):
+    """`tools/list` and `tools/call` of the server behind it."""
+
+    def __init__(self, desk: DoorDesk, remote: Proxied) -> None:
+        super().__init__(desk)
+        self._remote = remote
+
+    async def offered(self, client: Client) -> list[Json]:  # noqa: ARG002 -- the same for everybody
+        """As the server lists them."""
+        return list(self._remote.tools)
+
+    async def call(self, client: Client, name: str, arguments: Json, meta: Json) -> Json:
+        """One call: a task of its own, or, with a key that was used before, the task that has it."""
+        if not self._knows(name) and name in ENGINE_TOOLS:
+            return await self._engine.call(client, name, arguments, task_id_in(meta))
+        body, _ = await self._wanted(client, name, arguments)
+        key = meta.get(KEY)
+        headers = None if key is None else {"idempotency-key": str(key)}
+        request = Ask(method="POST", path="/v1/tasks", body=body, headers=headers)
+        try:
+            made = await asked(self._desk.channel, client.caller, request)
+        except EverstepError as error:
+            return refusal_of(error)
+        return await self.carried(client, made["id"], at_once=False)
+
+    async def _wanted(self, client: Client, name: str, arguments: Json) -> tuple[Json, bool]:  # noqa: ARG002
+        if not self._knows(name):
+            raise Refused(INVALID_PARAMS, f"Unknown tool: {name}")
+        plan: Json = {**alone(f"mcp.{self._remote.name}.{name}", arguments), "name": PROXIED, "title": name}
+        plan["steps"][0]["timeout"] = TIMEOUT
+        return {"plan": plan, "trusted": True}, False
+
+    def _knows(self, name: str) -> bool:
+        return any(tool["name"] == name for tool in self._remote.tools)
