@@ -25,6 +25,7 @@ from everstep.adapters.telemetry.redacted import RedactedSink
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.code import CodeTools
 from everstep.adapters.tools.function import FunctionAdapter
+from everstep.adapters.tools.mcp_agreeing import Agreement
 from everstep.adapters.tools.mcp_proxied import Proxied
 from everstep.adapters.tools.resource import ResourceTools, Source
 from everstep.adapters.tools.shipped import Walls, shipped, walls_of
@@ -64,6 +65,7 @@ from everstep.settings import Settings
 from everstep.wire.values import Codec
 
 __all__ = [
+    "Agreement",
     "Door",
     "Gauge",
     "KnownSecrets",
@@ -353,9 +355,7 @@ def limits_of(settings: Settings) -> Limits:
 
 
 def _duration(settings: Settings, key: str) -> int:
-    value = settings.said[key].value
-    assert isinstance(value, int)
-    return value
+    return cast("int", settings.said[key].value)
 
 
 def fault_points() -> Fault:

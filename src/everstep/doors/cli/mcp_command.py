@@ -16,6 +16,7 @@ import click
 from everstep.bootstrap import run_process
 from everstep.doors.cli.connect import settings_of
 from everstep.doors.cli.mcp_proxy import proxy
+from everstep.doors.cli.mcp_servers_command import accept, add
 from everstep.doors.cli.modules import load_tools
 from everstep.doors.cli.session import Session, own_version, session
 from everstep.doors.cli.verbs import Group, Verb
@@ -23,7 +24,11 @@ from everstep.doors.cli.verbs import Group, Verb
 Json: TypeAlias = dict[str, Any]
 
 
-@click.group(cls=Group, invoke_without_command=True, epilog="everstep mcp\neverstep mcp install cursor --write")
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
+    epilog="everstep mcp\neverstep mcp install cursor --write\neverstep mcp add github -- npx some-server",
+)
 @click.option("--http", is_flag=True, help="Over HTTP, as `everstep serve` does, at /mcp.")
 @click.pass_context
 def mcp(context: click.Context, *, http: bool) -> int | None:
@@ -41,7 +46,8 @@ def mcp(context: click.Context, *, http: bool) -> int | None:
     return run_process(serve_own(settings, own_version(), wire))
 
 
-mcp.add_command(proxy)
+for verb in (proxy, add, accept):
+    mcp.add_command(verb)
 
 
 def _over_http(current: Session) -> int:
