@@ -6,11 +6,9 @@ from everstep.adapters.isolation.bounds import Walls, walls_of
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
-from everstep.adapters.tools.flow import FlowTools
+from everstep.adapters.tools.inward import inward
 from everstep.adapters.tools.mailing import outward
 from everstep.adapters.tools.shell import ShellTools, commands_of
-from everstep.adapters.tools.text import text_tools
-from everstep.adapters.tools.values import json_tools
 from everstep.ports.adapter import ToolAdapter
 from everstep.settings import Settings
 from everstep.wire.values import Codec
@@ -20,9 +18,7 @@ __all__ = ["Walls", "shipped", "walls_of"]
 
 def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSecrets) -> Iterator[ToolAdapter]:
     """All of them; what is wrong in the settings is a SettingsError with its place."""
-    yield text_tools()
-    yield json_tools(codec)
-    yield FlowTools(codec)
+    yield from inward(codec, walls_of(settings))
     kept = (settings.said["file.undo_bytes"].value, settings.said["file.undo_window"].value)
     assert isinstance(kept[0], int)
     assert isinstance(kept[1], int)
