@@ -25,7 +25,7 @@ class DemoFolder:
         self.said = path / "said.txt"
         """What a command that nobody watches has to say, in case it fails."""
 
-    def prepare(self, name: str, plan: Traversable, settings: Callable[[], str]) -> bool:
+    def prepare(self, name: str, plan: Traversable, fill: Callable[[], None]) -> bool:
         """Make it, unless the same demo was cut short here; whether it was."""
         mark = self.path / UNDER_WAY
         cut_short = mark.exists() and mark.read_text(encoding="utf-8") == name
@@ -34,7 +34,7 @@ class DemoFolder:
             self.path.mkdir(parents=True)
             (self.path / ".gitignore").write_text("*\n", encoding="utf-8")
             (self.path / plan.name).write_bytes(plan.read_bytes())
-            (self.path / "everstep.toml").write_text(settings(), encoding="utf-8")
+            fill()
             mark.write_text(name, encoding="utf-8")
         return cut_short
 

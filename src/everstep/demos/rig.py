@@ -1,4 +1,4 @@
-"""The world of a demo, as a process of its own: `python -m everstep.demos.rig MODULE FOLDER`.
+"""The world of a demo, as a process of its own: `python -m everstep.demos.rig MODULE FOLDER PACE`.
 
 It outlives every kill of the engine, and comes back to the same ports, so that a task goes on with the same addresses.
 Effects are written down here, where they arrive.
@@ -8,7 +8,6 @@ import asyncio
 import importlib
 import json
 import signal
-import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -24,8 +23,10 @@ Build: TypeAlias = Callable[["World"], Awaitable[None]]
 class World:
     """What a scenario builds its parts in."""
 
-    def __init__(self, folder: DemoFolder, stack: AsyncExitStack) -> None:
+    def __init__(self, folder: DemoFolder, stack: AsyncExitStack, pace: float) -> None:
         self.folder = folder
+        self.pace = pace
+        """How slow it is."""
         self.parts = folder.rig
         self._stack = stack
 
@@ -40,21 +41,13 @@ class World:
         self._stack.push_async_callback(leave)
 
 
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
-async def stand(build: Build, folder: DemoFolder) -> None:
+async def stand(build: Build, folder: DemoFolder, pace: float) -> None:
     """Until somebody ends it."""
     ended = asyncio.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, ended.set)
     async with AsyncExitStack() as stack:
-        world = World(folder, stack)
+        world = World(folder, stack, pace)
         await build(world)
         (folder.path / RIG).write_text(json.dumps(world.parts), encoding="utf-8")
         print("ready", flush=True)
@@ -62,5 +55,5 @@ async def stand(build: Build, folder: DemoFolder) -> None:
 
 
 if __name__ == "__main__":
-    _, chosen, where = sys.argv
-    asyncio.run(stand(importlib.import_module(chosen).build, DemoFolder(Path(where))))
+    _, chosen, where, slow = sys.argv
+    asyncio.run(stand(importlib.import_module(chosen).build, DemoFolder(Path(where)), float(slow)))

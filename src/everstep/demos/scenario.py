@@ -1,6 +1,7 @@
 """What a demo is made of: a plan in a folder, a world that effects arrive in, and a person who looks at that world."""
 
 import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -21,7 +22,7 @@ SCENARIOS: Final = {
 }
 SETTINGS: Final = """\
 # Modules with the tools of this project.
-tools = ["{tools}"]
+tools = {tools}
 
 [engine]
 max_recoveries = 1000   # here it is not the task that kills its worker
@@ -35,18 +36,18 @@ class Bill:
     name: str
     plan: str
     """The plan's file, in the scenario's own package."""
-    tools: str
-    """The module with its tools."""
     killed_in: str
     """The step in the middle of which a calm performance is killed."""
     marked: str
     """The call that chaos kills once, and that must not be made twice unseen."""
+    world: str
+    """The module that builds its world, in a process of its own (`everstep.demos.rig`)."""
     effects: tuple[Expected, ...]
     """What the plan asks of the world, by step."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Steps as the ledger names them."""
-    world: str | None = None
-    """The module that builds what the world needs beside the folder, in a process of its own (`everstep.demos.rig`)."""
+    tools: tuple[str, ...] = ()
+    """Modules with tools of its own."""
 
 
 class Scenario(Protocol):
@@ -54,10 +55,13 @@ class Scenario(Protocol):
 
     bill: Bill
 
-    def prepare(self, folder: DemoFolder) -> str:
-        """Make the world ready; what the settings of the project say besides its tools."""
+    def prepare(self, folder: DemoFolder) -> None:
+        """Put into the folder what the plan works on."""
 
-    def begin(self, folder: DemoFolder, pace: float) -> Words:
+    def settings(self, parts: Mapping[str, int]) -> str:
+        """What the settings of the project say besides its tools; `parts`: the ports of the world."""
+
+    def begin(self, folder: DemoFolder) -> Words:
         """The command that carries the task; given again, it goes on."""
 
     def answer(self, folder: DemoFolder, pause: Json, ask: Ask) -> tuple[str, Words]:
@@ -76,5 +80,10 @@ def scenario(name: str) -> Scenario:
 def prepare(chosen: Scenario, folder: DemoFolder) -> bool:
     """Make the folder of a demo, unless it was cut short there; whether it was."""
     bill, package = chosen.bill, type(chosen).__module__.rpartition(".")[0]
-    plan = files(package) / bill.plan
-    return folder.prepare(bill.name, plan, lambda: SETTINGS.replace("{tools}", bill.tools) + chosen.prepare(folder))
+    return folder.prepare(bill.name, files(package) / bill.plan, lambda: chosen.prepare(folder))
+
+
+def settle(chosen: Scenario, folder: DemoFolder) -> None:
+    """The world stands: tell the project where."""
+    text = SETTINGS.replace("{tools}", json.dumps(chosen.bill.tools)) + chosen.settings(folder.rig)
+    (folder.path / "everstep.toml").write_text(text, encoding="utf-8")

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from everstep.demos.folder import DemoFolder
-from everstep.demos.scenario import Scenario, Words
-from everstep.torture.ledger import Counts, Ledger, settle
+from everstep.demos.scenario import Scenario, Words, settle
+from everstep.torture.ledger import Counts, Ledger
+from everstep.torture.ledger import settle as hold_against
 
 Json: TypeAlias = dict[str, Any]
 Child: TypeAlias = "subprocess.Popen[bytes]"
@@ -105,7 +106,7 @@ class Stage:
     def _perform(self, strike: Callable[[Child], None], *, hidden: bool) -> Performance:
         """Give the command again until the scenario has ended; `strike` may kill the process that carries it."""
         with leaving_keys_to_child(), self._rig():
-            words, code = self._scenario.begin(self._folder, self._pace), 0
+            words, code = self._scenario.begin(self._folder), 0
             for _ in range(STARTS_MAX):
                 child = self._start(words, hidden=hidden)
                 strike(child)
@@ -129,11 +130,8 @@ class Stage:
     @contextmanager
     def _rig(self) -> Iterator[None]:
         """The world outlives every kill of the engine."""
-        if self._bill.world is None:
-            yield
-            return
         rig = subprocess.Popen(  # noqa: S603 -- our own program
-            [sys.executable, "-m", "everstep.demos.rig", self._bill.world, str(self._folder.path)],
+            [sys.executable, "-m", "everstep.demos.rig", self._bill.world, str(self._folder.path), str(self._pace)],
             preexec_fn=following(),  # noqa: PLW1509 -- one thread here
             stdout=subprocess.PIPE,
         )
@@ -141,6 +139,7 @@ class Stage:
             assert rig.stdout is not None
             if not rig.stdout.readline():
                 raise StageError(rig.wait(), "the world of this demo does not start")
+            settle(self._scenario, self._folder)
             yield
         finally:
             rig.terminate()
@@ -150,7 +149,7 @@ class Stage:
         with self._folder.said.open("wb") as said:
             silent = said if hidden or self._quiet else None
             return subprocess.Popen(  # noqa: S603 -- our own command
-                [sys.executable, "-m", "everstep", *words, *(["--json", "--no-input"] if hidden else [])],
+                [sys.executable, "-m", "everstep", *words, "--no-input", *(["--json"] if hidden else [])],
                 cwd=self._folder.path,
                 preexec_fn=following(),  # noqa: PLW1509 -- as above
                 stdout=subprocess.DEVNULL if silent else None,
@@ -216,7 +215,8 @@ class Stage:
         tasks = [one["id"] for one in json.loads(self._ask("ls", "--all", "--json"))["items"]]
         events = [json.loads(line) for task in tasks for line in self._ask("show", task, "--events").splitlines()]
         done = [event for event in events if event["type"] == "step.completed" and event["data"]["via"] != "copied"]
-        recorded = Counter(event["step"] for event in done)
+        items = [event["step"].partition("[")[0] for event in done if "[" in event["step"]]
+        recorded = Counter(event["step"] for event in done if event["step"] not in items) + Counter(items)
         asked = Counter(event["step"] for event in events if event["type"] == "pause.opened" and event["step"])
         answers = [event for event in events if event["type"] == "pause.answered"]
         again = Counter(event["step"] for event in answers if event["data"]["answer"] == "not_happened")
@@ -233,7 +233,7 @@ class Stage:
             kills=self.kills,
             recoveries=sum(event["type"] == "task.recovered" for event in events),
             repeated=sum(count - 1 for count in twice.values()),
-            ledger=settle(self._bill.effects, counts),
+            ledger=hold_against(self._bill.effects, counts),
         )
 
 

@@ -1,4 +1,7 @@
-"""The service of this scenario, a process of its own: `python -m everstep.demos.incident.checkout PORT sick|well`."""
+"""The service of this scenario, a process of its own: `python -m everstep.demos.incident.checkout PORT sick|well`.
+
+It tells its port as soon as it can be asked.
+"""
 
 import asyncio
 import sys
@@ -12,7 +15,7 @@ async def serve(port: int, *, well: bool) -> None:
         sick = answer(503, {"up": False, "why": "all connections to the database are taken"})
         site.on("/checkout/health", answer(200, {"up": True}) if well else sick)
         site.on("/metrics", answer(200, f"errors_per_minute {2 if well else 214}".encode()))
-        print("ready", flush=True)
+        print(site.port, flush=True)
         await asyncio.Event().wait()
 
 

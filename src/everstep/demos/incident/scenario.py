@@ -1,10 +1,10 @@
 """Incident: a model proposes, a person allows, and the service is restarted once."""
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
-from everstep.demos.folder import RIG, DemoFolder
-from everstep.demos.rig import free_port
+from everstep.demos.folder import DemoFolder
 from everstep.demos.scenario import Ask, Bill, Json, Scenario, Words
 from everstep.torture.ledger import Expected
 
@@ -23,7 +23,7 @@ class Incident:
     bill = Bill(
         name="incident",
         plan="incident.plan.yaml",
-        tools="everstep.demos.incident.tools",
+        tools=("everstep.demos.incident.tools",),
         killed_in="restart",
         marked="restart",
         effects=(Expected("restart"),),
@@ -31,14 +31,15 @@ class Incident:
         world="everstep.demos.incident.world",
     )
 
-    def prepare(self, folder: DemoFolder) -> str:
-        """Only places: the world itself is the rig's."""
-        parts = {name: free_port() for name in ("service", "keeper", "backup")}
-        (folder.path / RIG).write_text(json.dumps(parts), encoding="utf-8")
+    def prepare(self, folder: DemoFolder) -> None:
+        """Everything it needs is out there."""
+
+    def settings(self, parts: Mapping[str, int]) -> str:
+        """The two places that it looks at."""
         networks = ", ".join(f'"127.0.0.1/32:{parts[name]}"' for name in ("service", "backup"))
         return SETTINGS.replace("{networks}", networks)
 
-    def begin(self, folder: DemoFolder, pace: float) -> Words:  # noqa: ARG002 -- what is slow here is real work
+    def begin(self, folder: DemoFolder) -> Words:
         """The same plan and inputs: the same task."""
         site, backup = (f"http://127.0.0.1:{folder.rig[name]}" for name in ("service", "backup"))
         return ["run", self.bill.plan, "-i", f"site={site}", "-i", f"backup={backup}"]

@@ -20,13 +20,13 @@ class Keeper:
     async def start(self, *, well: bool) -> Process:
         """A new process, in the place of the old one."""
         await self.stop()
-        port = str(self._world.parts["service"])
+        port = str(self._world.parts.get("service", 0))
         self._process = process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "everstep.demos.incident.checkout", port, "well" if well else "sick",
             stdout=PIPE, preexec_fn=following(),
         )  # fmt: skip
         assert process.stdout is not None
-        await process.stdout.readline()
+        self._world.parts["service"] = int(await process.stdout.readline())
         return process
 
     async def stop(self) -> None:

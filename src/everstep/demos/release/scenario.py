@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
-from everstep.demos.folder import RIG, WORLD, DemoFolder
-from everstep.demos.rig import free_port
+from everstep.demos.folder import WORLD, DemoFolder
 from everstep.demos.scenario import Ask, Bill, Json, Scenario, Words
 from everstep.domain.errors import EverstepError
 from everstep.torture.ledger import Expected
@@ -49,7 +48,7 @@ class Release:
     bill = Bill(
         name="release",
         plan="release.plan.yaml",
-        tools="everstep.demos.release.tools",
+        tools=("everstep.demos.release.tools",),
         killed_in="tests",
         marked="bump",
         effects=(
@@ -67,7 +66,7 @@ class Release:
         world="everstep.demos.release.world",
     )
 
-    def prepare(self, folder: DemoFolder) -> str:
+    def prepare(self, folder: DemoFolder) -> None:
         """A repository with tests, and a hook that sees every tag."""
         if shutil.which("git") is None:
             raise EverstepError("this demo needs git", code="misconfigured", what_to_do="install git")
@@ -85,11 +84,12 @@ class Release:
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(HOOK, encoding="utf-8")
         hook.chmod(0o700)
-        port = free_port()
-        (folder.path / RIG).write_text(json.dumps({"registry": port}), encoding="utf-8")
-        return SETTINGS.replace("{port}", str(port))
 
-    def begin(self, folder: DemoFolder, pace: float) -> Words:  # noqa: ARG002 -- what is slow here is real work
+    def settings(self, parts: Mapping[str, int]) -> str:
+        """Programs that may run, and a registry."""
+        return SETTINGS.replace("{port}", str(parts["registry"]))
+
+    def begin(self, folder: DemoFolder) -> Words:
         """The same plan and inputs: the same task."""
         registry = f"http://127.0.0.1:{folder.rig['registry']}"
         return self._run({"repo": REPO, "registry": registry, "version": FIRST})

@@ -1,42 +1,60 @@
-"""Research: a library that is slow, a brief, and a notice that must go up once."""
+"""Research: six pages, three of which behave, a brief, and a mail that must go out once."""
 
-import json
+from collections.abc import Mapping
 from typing import Final
 
 from everstep.demos.folder import DemoFolder
+from everstep.demos.research.world import MAILDIR
 from everstep.demos.scenario import Ask, Bill, Json, Scenario, Words
 from everstep.torture.ledger import Expected
 
-_READS: Final = ("find", "read_1", "read_2", "read_3", "read_4", "read_5")
+SETTINGS: Final = f"""
+[search.providers]
+demo = "http://127.0.0.1:{{site}}/search"
+
+[mail]
+server = "smtp://127.0.0.1:{{mail}}"
+sender = "agent@example.test"
+lookup = "{MAILDIR}"     # where sent mail arrives: a lost answer is looked up there
+
+[policy]
+networks = ["127.0.0.1/32:{{site}}"]
+"""
+SUBJECT: Final = "Your brief on solar storage"
 
 
 class Research:
-    """A brief from five documents."""
+    """Search, read, sum up, save, ask, send."""
 
     bill = Bill(
         name="research",
         plan="brief.plan.yaml",
-        tools="everstep.demos.research.tools",
-        killed_in="read_3",
-        marked="post",
-        effects=(*(Expected(step, repeatable=True) for step in _READS), Expected("post")),
-        labels={"find": "search", "post": "notice on the board (never twice)"},
+        killed_in="pages",
+        marked="send",
+        effects=(
+            Expected("hits", repeatable=True),
+            Expected("pages", repeatable=True, times=4),
+            Expected("send"),
+        ),
+        labels={"hits": "search", "pages": "pages read", "send": "mail to ana@example.test (never twice)"},
+        world="everstep.demos.research.world",
     )
 
-    def prepare(self, folder: DemoFolder) -> str:  # noqa: ARG002 -- the library comes with the package
-        """Only its tools are needed."""
-        return ""
+    def prepare(self, folder: DemoFolder) -> None:
+        """Everything it needs is out there."""
 
-    def begin(self, folder: DemoFolder, pace: float) -> Words:  # noqa: ARG002 -- as above
+    def settings(self, parts: Mapping[str, int]) -> str:
+        """A search engine and a mail server."""
+        return SETTINGS.format(**parts)
+
+    def begin(self, folder: DemoFolder) -> Words:  # noqa: ARG002 -- nothing depends on it
         """The same plan and inputs: the same task."""
-        return ["run", self.bill.plan, "-i", f"pace={pace}"]
+        return ["run", self.bill.plan]
 
-    def answer(self, folder: DemoFolder, pause: Json, ask: Ask) -> tuple[str, Words]:  # noqa: ARG002 -- the world says enough
-        """Is the notice there?"""
-        found = folder.find(pause["reason"]["idempotencyKey"])
-        answer = ["not_happened"] if found is None else ["happened", "--value", json.dumps(found["output"])]
-        said = f"asked: {pause['title']} The notice board says: {answer[0]}"
-        return said, ["answer", pause["id"], *answer, "--note", "seen on the board"]
+    def answer(self, folder: DemoFolder, pause: Json, ask: Ask) -> tuple[str, Words]:  # noqa: ARG002 -- she reads, and likes it
+        """Ana wants another subject."""
+        said = f"\n{pause['title']} ana changes the subject, and approves"
+        return said, ["approve", pause["id"], "--set", f"subject={SUBJECT}", "--note", "a better subject"]
 
     def after(self, code: int, ask: Ask) -> None:
         """That was it."""
