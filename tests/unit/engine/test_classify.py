@@ -106,6 +106,7 @@ ROWS: list[tuple[BaseException, str, Category, EffectState]] = [
 ]
 
 
+@pytest.mark.req("6.2")
 @pytest.mark.parametrize(("exc", "code", "category", "effect_state"), ROWS, ids=lambda part: repr(part)[:50])
 def test_the_table(exc: BaseException, code: str, category: Category, effect_state: EffectState) -> None:
     failure = classify(exc, tool="deploy.push")

@@ -25,6 +25,7 @@ from everstep.ports.tool import Origin, ToolError
 from everstep.testing import TestEngine
 from everstep.testing.context import Context, call_of
 
+LOAD_S = pages.LOAD_S
 FORM = """<title>Form</title><h1>Order</h1><p>Fill <a href="/next">this</a> in.</p><ul><li>one<li>two</ul>
 <input id=name><input type=password id=secret value=hunter2><select id=size><option>S<option>L</select>
 <button id=save onclick="document.body.append(Object.assign(document.createElement('p'), {id: 'saved',
@@ -163,11 +164,12 @@ async def test_waiting_for_elements(
     assert Path(str(error.details["screenshot"])).read_bytes().startswith(b"\x89PNG")  # noqa: ASYNC240
 
 
-@pytest.mark.req("Web.2")
+@pytest.mark.req("Web.2", "6.2")
 async def test_trouble_on_the_way_is_told_apart(
     browser: tuple[Ask, SharedBrowser], at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask, _ = browser
+    assert LOAD_S == 10.0
     with pytest.raises(pages.PageStatus) as gone:
         await ask("read", f"{at}/gone")
     assert gone.value.status_code == 404

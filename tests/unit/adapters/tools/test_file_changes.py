@@ -282,7 +282,15 @@ while True:
 def test_killed_while_it_writes(tmp_path: Path) -> None:
     """Old content or new, never a mixture; a repeat of the call removes what the killed one left."""
     (tmp_path / "f").write_text("old")
-    seen = set()
+    seen, stop = set(), threading.Event()
+
+    def read() -> None:
+        """Whoever reads all the time sees whole contents."""
+        while not stop.is_set():
+            seen.add((tmp_path / "f").read_bytes())
+
+    reading = threading.Thread(target=read)
+    reading.start()
     for number in range(6):
         child = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), "n"], stdout=subprocess.PIPE)
         assert child.stdout is not None
@@ -291,9 +299,6 @@ def test_killed_while_it_writes(tmp_path: Path) -> None:
         child.kill()
         child.wait()
         child.stdout.close()
-        data = (tmp_path / "f").read_bytes()
-        assert data in {b"old", b"n" * 300_000}
-        seen.add(data)
         for key in ("k", "k2"):
             text = "n" * 300_000 if key == "k" else "old"
             with Workspace(tmp_path) as files:
@@ -307,6 +312,9 @@ def test_killed_while_it_writes(tmp_path: Path) -> None:
                 journal.forget(key)
         assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
         assert (tmp_path / "f").read_text() == "old"
+    stop.set()
+    reading.join()
+    assert seen == {b"old", b"n" * 300_000}
 
 
 # --- disk ---

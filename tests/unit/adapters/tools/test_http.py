@@ -13,7 +13,7 @@ import pytest
 from everstep import Plan
 from everstep.adapters.net.client import Client
 from everstep.adapters.net.guard import Asked, Guard, parse_network
-from everstep.adapters.net.message import Request
+from everstep.adapters.net.message import IDLE_S, PER_HOST, Request
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.http import HttpTarget, HttpTools
 from everstep.domain.plan import Effect
@@ -151,6 +151,7 @@ async def test_connections_are_used_again_five_to_a_host(rig: HttpRig, tools: Ht
     await asyncio.gather(*(called(tools, "http.get", url=rig.url("/json")) for _ in range(50)))
     assert rig.count("/json") == 50
     assert rig.connections <= 5
+    assert (PER_HOST, IDLE_S) == (5, 60.0)
 
 
 # --- redirects and names ---
