@@ -45,6 +45,19 @@ def test_only_stores_import_a_driver() -> None:
     assert {path for path in guilty if not path.startswith(allowed)} == set()
 
 
+@pytest.mark.req("C.1")
+def test_only_one_file_calls_a_tool() -> None:
+    """Outside tests of adapters, `execute` of an adapter is awaited in `engine/invoke.py` alone."""
+    called = {
+        str(path.relative_to(SRC))
+        for room in ("engine", "facade", "doors", "domain", "ports")
+        for path in (SRC / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "execute"
+    }
+    assert called == {"engine/invoke.py", "ports/adapter.py"}, "the port passes a plain adapter's call on"
+
+
 @pytest.mark.req("WF-5")
 def test_the_engine_knows_no_tool_by_name() -> None:
     named = {

@@ -118,7 +118,7 @@ def test_a_dead_engines_task_is_found_at_the_next_start_and_never_left_running(w
     assert query(world, "SELECT count(*) FROM events WHERE type = 'task.recovered'") == [(1,)]
 
 
-@pytest.mark.req("WF-27")
+@pytest.mark.req("WF-27", "TR.3", "X.6")
 def test_a_task_that_kills_its_engine_is_stopped_and_the_others_complete(world: World) -> None:
     world.write_plan([{"id": "a", "tool": "carrier.die", "with": {"label": "died"}}])
     world.carrier("start").communicate()

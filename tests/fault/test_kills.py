@@ -22,7 +22,7 @@ def assert_nothing_is_lost_or_doubled(report: Report) -> None:
     assert {**report.ledger.as_json(), "asked": 0} == {"lost": (), "doubled": (), "dark": (), "asked": 0}
 
 
-@pytest.mark.req("TR.1", "WF-2")
+@pytest.mark.req("C.2", "TR.1", "WF-2")
 @pytest.mark.parametrize("family", range(4))
 def test_killed_at_random(tmp_path: Path, family: int) -> None:
     clean_folder = tmp_path / "clean"
@@ -42,7 +42,7 @@ def test_killed_at_random(tmp_path: Path, family: int) -> None:
     assert kills == KILLS
 
 
-@pytest.mark.req("TR.1", "WF-2")
+@pytest.mark.req("C.2", "TR.1", "WF-2")
 @pytest.mark.parametrize("point", STRIKES)
 def test_killed_at(tmp_path: Path, point: str) -> None:
     workload, plot = STRIKES[point]

@@ -75,7 +75,7 @@ def service() -> Service:
     return Service()
 
 
-@pytest.mark.req("8.3")
+@pytest.mark.req("8.3", "TR.3", "DoD.4")
 async def test_five_failures_open_it_and_the_sixth_call_is_not_made(service: Service) -> None:
     async with TestEngine(service.tools()) as engine:
         await trip(engine)

@@ -36,7 +36,7 @@ def broken(effect: str = "pure", error: Exception | None = None) -> Fake:
     return fake(raises=error or Misconfigured("no such search"), effect=effect)
 
 
-@pytest.mark.req("8.6", "W.4")
+@pytest.mark.req("8.6", "W.4", "TR.3", "DoD.4")
 async def test_fallbacks_are_tried_in_order_and_written_down() -> None:
     tools = {"first.tool": broken(), "second.tool": broken(), "third.tool": fake(returns={"hits": 3}, effect="pure")}
     others: JsonValue = [{"tool": "second.tool", "with": {"why": "${error.code}"}}, {"tool": "third.tool"}]

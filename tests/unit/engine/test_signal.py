@@ -169,6 +169,33 @@ async def test_who_waits_takes_no_place(engine: TestEngine, tools: Tools) -> Non
         await ends(engine, one)
 
 
+def nested(depth: int) -> JsonObject:
+    inner: JsonObject = {"id": "w", "tool": "test.echo", "with": {"value": 1, "label": "deep"}}
+    for level in range(depth):
+        inner = {"id": "w", "tool": "plan.run", "with": {"plan": {"name": f"level-{level}", "steps": [inner]}}}
+    return inner
+
+
+@pytest.mark.req("X.8")
+async def test_parents_that_wait_do_not_starve_their_children(engine: TestEngine, tools: Tools) -> None:
+    """Ten of them, four tasks deep, with two places and fifty others that wait; over a crash."""
+    for number in range(50):
+        await engine.start(plan(waits(f"order-{number}")), key=f"k{number}")
+    deep = Plan.from_dict({"name": "deep", "steps": [nested(4)]})
+    deep.trusted = True
+    parents = [await engine.start(deep, key=f"d{number}") for number in range(10)]
+    await engine.clock.advance("1s")
+    await engine.crash()
+    async with asyncio.timeout(30):
+        for one in parents:
+            task = await engine.get(one.id)
+            while task.status != "completed":
+                await asyncio.sleep(0.001)  # plans are read in a thread
+                await engine.clock.advance("1s")
+                await task.refresh()
+    assert tools.calls["deep"] == 10
+
+
 async def test_a_paused_task_hears_it_and_goes_on_later(engine: TestEngine, tools: Tools) -> None:
     after: JsonObject = {"id": "next", "tool": "test.echo", "with": {"value": 1, "label": "next"}}
     task = await engine.start(plan(waits(), after))

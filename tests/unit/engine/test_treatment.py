@@ -60,7 +60,7 @@ class Pages:
         return [read]
 
 
-@pytest.mark.req("L.4")
+@pytest.mark.req("L.4", "TR.3", "DoD.4")
 async def test_what_ran_out_is_tried_with_less_one_rung_at_a_time() -> None:
     pages = Pages(enough=5)
     async with TestEngine(pages.tools()) as engine:

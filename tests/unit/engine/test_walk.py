@@ -1,19 +1,22 @@
 """The walk, on the real engine in virtual time: order, data, failure, waiting, crashing."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
 
+from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
+from everstep.authoring.tool import tool
 from everstep.bootstrap import Source
 from everstep.domain.errors import PlanError
-from everstep.domain.ids import StepPath
+from everstep.domain.ids import Seq, StepPath, TaskId
 from everstep.domain.states import StepStatus
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
 from everstep.facade.views import Result
-from everstep.ports.tool import Impossible, Misconfigured, NeedsInput, Transient
+from everstep.ports.tool import Ctx, Impossible, Misconfigured, NeedsInput, Transient
 from everstep.testing.engine import TestEngine
 from tests.unit.engine.plans import Tools, chain
 
@@ -170,6 +173,25 @@ async def test_a_missing_output_is_null_and_an_issue(engine: TestEngine) -> None
     result = await finish(engine, await engine.start(plan))
     assert result.outputs == {"x": None, "y": 2}
     assert result.outcome == "partial"
+
+
+@pytest.mark.req("C.1")
+async def test_a_thousand_effects_each_have_an_earlier_intent() -> None:
+    store, seen = MemoryStore(), set[tuple[str, str, int]]()
+
+    @tool("look.back")
+    async def look_back(*, ctx: Ctx) -> None:
+        """Whether this very call was written down."""
+        kept = await store.read_events(TaskId(ctx.task_id), Seq(0), 500)
+        intents = [json.loads(one.encoded) for one in kept if one.type == "attempt.started"]
+        if (ctx.step_id, ctx.attempt) in [(one["step"], one["data"]["attempt"]) for one in intents]:
+            seen.add((ctx.task_id, ctx.step_id, ctx.attempt))
+
+    async with TestEngine([look_back], store=store) as engine:
+        steps: list[JsonValue] = [{"id": f"s{n}", "tool": "look.back"} for n in range(10)]
+        tasks = [await engine.start(Plan.from_dict({"name": "p", "steps": steps})) for _ in range(100)]
+        await asyncio.gather(*(task.result() for task in tasks))
+    assert len(seen) == 1000
 
 
 async def test_a_key_that_nobody_would_honour_is_refused_before_anything_starts(tools: Tools) -> None:

@@ -1,6 +1,7 @@
 """The inside of a task, its questions, and what an engine offers: steps, values, pauses, plans, tools, health."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -253,6 +254,65 @@ async def test_what_the_local_door_is_told_its_engine_carries(
 # --- plans and tools ---
 
 
+@pytest.mark.req("Dep.2", "W.1")
+async def test_the_problems_of_a_plan_are_enough_to_repair_it(window: Window) -> None:
+    """What a model would do: send it, read what is wrong, mend exactly that."""
+    steps: list[Any] = [
+        {"id": "a", "tool": "test.ecko", "with": {"value": 1}},
+        {"id": "b", "tool": "test.echo", "with": {"value": "${aa.value}"}, "retries": 2},
+        {"id": "b", "tool": "test.echo", "needs": ["c"], "parallel": 2},
+    ]
+    plan: dict[str, Any] = {"name": "p", "steps": steps, "outputs": {"x": "${b.value}"}}
+    status, error = await window.refused("POST", "/v1/tasks", {"plan": plan})
+    problems = (await window.good("POST", "/v1/plans/check", {"plan": plan}))["problems"]
+    assert (status, error["code"]) == (422, "plan_invalid")
+    assert error["details"]["problems"] == problems
+    assert len({problem["code"] for problem in problems}) >= 4
+    assert (await window.good("GET", "/v1/tasks"))["items"] == []
+    for _ in range(10):
+        found = await window.good("POST", "/v1/plans/check", {"plan": plan})
+        if found["valid"]:
+            break
+        mend(plan, found["problems"][0])
+    task = await window.start(plan)
+    await window.engine.clock.advance("1s")
+    assert (await window.good("GET", f"/v1/tasks/{task['id']}"))["status"] == "completed"
+
+
+def mend(plan: dict[str, Any], problem: dict[str, Any]) -> None:
+    """By its path, and by what it suggests."""
+    *way, last = problem["path"].strip("/").split("/")
+    place: Any = plan
+    for part in way:
+        place = place[int(part) if isinstance(place, list) else part]
+    match problem["code"].partition(".")[2]:
+        case "duplicate_id" | "duplicate_name":
+            place[last] = "c"
+        case "unknown_key" | "key_conflict":
+            del place[last]
+        case _ if problem["suggestion"]:
+            if isinstance(place, list):
+                place[int(last)] = problem["suggestion"]
+            else:
+                bound = "${" in str(place[last])
+                place[last] = place[last].replace("aa", problem["suggestion"]) if bound else problem["suggestion"]
+        case _:
+            del place[int(last) if isinstance(place, list) else last]
+
+
+@pytest.mark.req("Dep.2")
+async def test_five_hundred_steps_are_checked_at_once(window: Window) -> None:
+    """Seconds of the processor, the best of three: the machine may have other things to do."""
+    steps: list[Any] = [{"id": "s0", "tool": "test.echo"}]
+    steps += [{"id": f"s{n}", "tool": "test.echo", "with": {"value": f"${{s{n - 1}.value}}"}} for n in range(1, 500)]
+    spent = []
+    for _ in range(3):
+        began = time.process_time()
+        assert (await window.good("POST", "/v1/plans/check", {"plan": {"name": "p", "steps": steps}}))["valid"]
+        spent.append(time.process_time() - began)
+    assert min(spent) < 0.3
+
+
 async def test_a_plan_is_checked_without_being_started(window: Window) -> None:
     plan: dict[str, JsonValue] = {
         "name": "p",
@@ -287,11 +347,18 @@ async def test_the_schema_of_a_plan_knows_the_tools(window: Window) -> None:
     assert "test.echo" in json.dumps(schema)
 
 
+@pytest.mark.req("C.3")
 async def test_tools_are_listed_and_shown(window: Window) -> None:
     listed = await window.good("GET", "/v1/tools")
     names = [one["name"] for one in listed["items"]]
     assert names == sorted(names)
     assert {"test.echo", "test.once", "wait"} <= set(names)
+    for name in names:  # as `everstep tools NAME --json` shows each
+        one = await window.good("GET", f"/v1/tools/{name}")
+        assert (one["name"], one["input_schema"]["type"]) == (name, "object")
+        assert one["version"]
+        assert "output_schema" in one
+        assert one["effect"] in {"pure", "idempotent", "verifiable", "once"}
     echo = await window.good("GET", "/v1/tools/test.echo")
     assert (echo["effect"], echo["health"]["status"]) == ("pure", "unknown")
     assert echo["input_schema"]["properties"].keys() == {"value", "label"}

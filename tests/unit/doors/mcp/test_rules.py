@@ -158,6 +158,21 @@ async def test_R05_an_unknown_tool_leaves_no_task() -> None:
         assert await on.all_tasks() == []
 
 
+@pytest.mark.req("Dep.2")
+async def test_a_plan_that_a_model_wrote_is_refused_with_all_that_is_wrong() -> None:
+    bad = {"name": "p", "steps": [{"id": "a", "tool": "sya", "with": {"text": "x"}, "retries": 1}]}
+    good = {"name": "p", "steps": [{"id": "a", "tool": "say", "with": {"text": "x"}}]}
+    async with stage() as on:
+        told = await on.call("run_plan", plan=bad)
+        problems = told["structuredContent"]["error"]["details"]["problems"]
+        assert {(one["code"], one["suggestion"]) for one in problems} == {
+            ("plan.unknown_tool", "say"),
+            ("plan.unknown_key", "retry"),
+        }
+        assert await on.all_tasks() == []
+        assert not (await on.call("run_plan", plan=good, wait_s=5)).get("isError")
+
+
 async def test_R06_a_long_result_is_cut_alone() -> None:
     plan = plan_of(
         {"id": "small", "tool": "say", "with": {"text": "hi"}},
