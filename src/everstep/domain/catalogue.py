@@ -66,6 +66,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "wait_timeout": _row(
         Category.LOGIC, _NONE, "no signal came in time", "send it and retry, or wait longer: `timeout`"
     ),
+    "tool_missing": _row(
+        Category.CONFIGURATION, _NONE, "the tool is not installed here", "install it, or name it in `tools`"
+    ),
     "unknown_resource": _row(
         Category.CONFIGURATION, _NONE, "nothing serves this resource", "correct its address, or serve it"
     ),

@@ -11,7 +11,7 @@ from everstep.domain import events as e
 from everstep.domain.detour import next_fallback, source_of, tool_of, used_retries
 from everstep.domain.effects import Resolution, resolve_unclear
 from everstep.domain.ended import Ended
-from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.failure import NOBODY_THERE, Category, EffectState, Failure
 from everstep.domain.ids import Instant, StepPath, child_id, split_path
 from everstep.domain.outcome import Asked, Failed, Listens, Lost, Probe, Spawns, Succeeded, Waits
 from everstep.domain.pauses import MAY_ANSWER, InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
@@ -226,8 +226,15 @@ def _give_up(state: TaskState, ended: Ended, error: e.ErrorRecord, at: Instant) 
     reason = handed_over(state, ended.path, error.failure)
     if reason is not None:
         return (_pause(state, ended, reason, title=f"{ended.path} failed", why=error.failure.message),)
+    if goes_without(state, ended.path, error.failure):
+        return (e.Draft(step=ended.path, body=e.StepSkipped(reason=e.SkipReason.TOOL_UNAVAILABLE)),)
     body = e.StepFailed(attempt=error.attempt, error=error, duration_s=(at - (step.started_at or at)) / 1000)
     return (e.Draft(step=ended.path, body=body),)
+
+
+def goes_without(state: TaskState, path: StepPath, failure: Failure) -> bool:
+    """Whether the task does without the step: nobody was there to be called, and the plan can do without it."""
+    return failure.code in NOBODY_THERE and split_path(path)[1] is None and state.is_optional(path)
 
 
 def fall_back(state: TaskState, step: StepState, failure: Failure, *, called: bool = True) -> e.Draft | None:

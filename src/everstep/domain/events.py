@@ -45,6 +45,7 @@ class SkipReason(StrEnum):
     TASK_FAILED = "task_failed"
     TASK_CANCELLED = "task_cancelled"
     UPSTREAM = "upstream"
+    TOOL_UNAVAILABLE = "tool_unavailable"
     REQUESTED = "requested"
     COMPLETED_BY_CLIENT = "completed_by_client"
 

@@ -78,6 +78,10 @@ TREATMENT: Final[dict[Category, Treatment]] = {
 }
 
 
+NOBODY_THERE: Final = frozenset({"net_refused", "net_connect", "net_dns", "breaker_open", "tool_missing"})
+"""Codes of calls that reached nobody: a step that the plan can do without is left out."""
+
+
 def counts_for_breaker(failure: Failure) -> bool:
     """Whether it says something about the other side: of what ran out, only what ran out there."""
     if not TREATMENT[failure.category].counts_for_breaker:

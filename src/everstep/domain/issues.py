@@ -1,5 +1,6 @@
 """What of a task did not go as planned: failed and skipped steps, and calls that nobody can vouch for."""
 
+from dataclasses import replace
 from itertools import accumulate, takewhile
 
 from everstep.domain import events as e
@@ -20,7 +21,7 @@ def issues_of(state: TaskState) -> list[e.Issue]:
     found = [
         issue
         for step in state.steps.values()
-        if step.status is not StepStatus.COMPLETED and (issue := issue_of(step)) is not None
+        if step.status is not StepStatus.COMPLETED and (issue := _issue_of(state, step)) is not None
     ]
     sizes = accumulate(_size(issue) for issue in found)
     told = sum(1 for _ in takewhile(ISSUES_BYTES_MAX.__ge__, sizes))
@@ -29,6 +30,15 @@ def issues_of(state: TaskState) -> list[e.Issue]:
     rest = found[told:]
     status = "failed" if any(issue.status == "failed" for issue in rest) else "skipped"
     return [*found[:told], e.Issue(step=None, status=status, reason=f"and {len(rest)} steps more: look at the steps")]
+
+
+def _issue_of(state: TaskState, step: StepState) -> e.Issue | None:
+    """The same with the name of a tool that was not there."""
+    issue = issue_of(step)
+    if issue is None or step.skip_reason is not e.SkipReason.TOOL_UNAVAILABLE:
+        return issue
+    failure = step.error.failure if step.error else None
+    return replace(issue, reason=f"{issue.reason}: {state.specs[step.path].tool}", error=failure)
 
 
 def _size(issue: e.Issue) -> int:

@@ -71,7 +71,7 @@ TASK_MOVES: Final[dict[TaskStatus, frozenset[TaskStatus]]] = {
 _S = StepStatus
 STEP_MOVES: Final[dict[StepStatus, frozenset[StepStatus]]] = {
     _S.PENDING: frozenset({_S.RUNNING, _S.SKIPPED}),
-    # running -> skipped: only between attempts, when the task ends or somebody says so
+    # running -> skipped: only between attempts, when the task ends, somebody says so, or nobody is there to be called
     _S.RUNNING: frozenset({_S.COMPLETED, _S.FAILED, _S.PAUSED, _S.SKIPPED}),
     _S.PAUSED: frozenset({_S.RUNNING, _S.COMPLETED, _S.FAILED, _S.SKIPPED}),
     _S.COMPLETED: frozenset(),

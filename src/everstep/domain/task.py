@@ -213,6 +213,10 @@ class TaskState(Vouched):
         handed = said is OnError.FAIL and self.handover is not None and self.handover.takes_over
         return OnError.PAUSE if handed else said
 
+    def is_optional(self, path: StepPath) -> bool:
+        """Whether the task goes on without this step."""
+        return self.on_error(self.specs[path]) is OnError.CONTINUE
+
     @property
     def in_flight(self) -> tuple[StepPath, ...]:
         """Steps whose call may be under way."""

@@ -1,7 +1,7 @@
 """Another tool, or a literal value, where the first choice failed or is held back; and waiting, where there is none."""
 
 from everstep.domain import events as e
-from everstep.domain.decide import fall_back
+from everstep.domain.decide import fall_back, goes_without
 from everstep.domain.failure import Failure
 from everstep.domain.scope import StateScope, error_facts
 from everstep.domain.states import StepStatus
@@ -52,7 +52,8 @@ def hold_back(lap: Lap, step: StepState, held: Held) -> bool:
     """An open breaker: whether a fallback goes on; else the step waits, as long as its own time allows."""
     if instead(lap, step, held.failure):
         return True
-    if too_late(lap.state, step.path, lap.kit, held.until, now=lap.at):
+    optional = goes_without(lap.state, step.path, held.failure)
+    if optional or too_late(lap.state, step.path, lap.kit, held.until, now=lap.at):
         give_up(lap, step, held.failure)
         return False
     _begin(lap, step)

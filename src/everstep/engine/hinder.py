@@ -2,7 +2,7 @@
 
 from everstep.domain import events as e
 from everstep.domain.bindings import Unresolved
-from everstep.domain.decide import final_error, handed_over, tool_now
+from everstep.domain.decide import final_error, goes_without, handed_over, tool_now
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import StepPath
 from everstep.domain.pauses import Reason, SchemaMismatch, UnresolvableParams, UnresolvedDependency
@@ -65,6 +65,17 @@ def invalid(message: str) -> Failure:
     )
 
 
+def missing(tool: str) -> Failure:
+    """Nothing of that name is installed here any more."""
+    return Failure(
+        code="tool_missing",
+        category=Category.CONFIGURATION,
+        message=f"there is no tool '{tool}' here",
+        what_to_do="install it, or name it in `tools`",
+        effect_state=EffectState.NONE,
+    )
+
+
 def too_large(why: str) -> Failure:
     """Outputs that are too much together; each of them is kept."""
     return Failure(
@@ -82,6 +93,8 @@ def give_up(lap: Lap, step: StepState, failure: Failure) -> None:
     reason = handed_over(state, step.path, failure)
     if reason is not None:
         return lap.pause(step.path, reason, title=f"{step.path} failed", why=failure.message)
+    if goes_without(state, step.path, failure):
+        return lap.say(e.StepSkipped(reason=e.SkipReason.TOOL_UNAVAILABLE), step.path)
     error = e.ErrorRecord(id=lap.kit.entropy.new_id("e"), failure=failure)
     error = final_error(state, step.path, error, dependants(lap.graph, step.path))
     return lap.say(e.StepFailed(attempt=None, error=error, duration_s=0.0), step.path)

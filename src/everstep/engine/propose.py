@@ -16,7 +16,7 @@ from everstep.engine.admit import admit
 from everstep.engine.catalog import Checked
 from everstep.engine.consult import consult, watched
 from everstep.engine.gate import held_back
-from everstep.engine.hinder import give_up, misfit, unresolved
+from everstep.engine.hinder import give_up, misfit, missing, unresolved
 from everstep.engine.lap import Lap
 
 
@@ -84,8 +84,10 @@ def _propose_given(lap: Lap, wired: Wired, step: StepState, given: Sealed, *, sc
 
 
 def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, untrusted: bool) -> Checked | None:
-    """The call, sealed; None if its arguments may not be sent."""
-    entry = lap.kit.catalog.get(tool_of(wired.spec, step.detour))
+    """The call, sealed; None if its arguments may not be sent, or its tool is gone and the plan can do without."""
+    entry = lap.kit.catalog.find(tool_of(wired.spec, step.detour) or "")
+    if entry is None:
+        return None
     coerced: tuple[str, ...] = ()
     call = entry.call(arguments)
     if entry.problems(call):
@@ -106,8 +108,9 @@ def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, 
 
 def _refuse(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, scope: StateScope) -> None:
     """Arguments that may not be sent: the step asks for better ones, falls back, or fails."""
-    entry = lap.kit.catalog.get(tool_of(wired.spec, step.detour))
-    failure = misfit(lap, step, entry, arguments)
+    tool = tool_of(wired.spec, step.detour) or ""
+    entry = lap.kit.catalog.find(tool)
+    failure = missing(tool) if entry is None else misfit(lap, step, entry, arguments)
     if failure is None:
         return None
     if fallback.instead(lap, step, failure):

@@ -128,7 +128,11 @@ def missing_tools(state: TaskState, kit: Kit) -> list[str]:
         return [f"the durable function '{state.plan.name}'"]
     if kit.catalog.has_all(kit.graph(state).tools):
         return []
-    left = [state.specs[path] for path, step in state.steps.items() if not step.ended and path in state.specs]
+    left = [
+        state.specs[path]
+        for path, step in state.steps.items()
+        if not step.ended and path in state.specs and (step.attempts or not state.is_optional(path))
+    ]
     needed = {spec.tool for spec in left} | {other.tool for spec in left for other in spec.fallback}
     return sorted(tool for tool in needed if tool is not None and kit.catalog.find(tool) is None)
 

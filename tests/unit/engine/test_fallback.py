@@ -129,6 +129,44 @@ async def test_every_item_has_its_own_fallback() -> None:
         assert tools["second.tool"].calls[0].arguments == {"item": 8}
 
 
+@pytest.mark.req("2.6")
+async def test_a_step_that_the_plan_can_do_without_is_left_out_where_nobody_is_there() -> None:
+    """Refused connections, then an open breaker, then a tool that is gone; who needs it is left out too."""
+    down = fake(raises=ConnectionRefusedError("refused"), effect="pure")
+    steps: list[JsonValue] = [
+        {"id": "find", "tool": "web.find", "on_error": "continue", "retry": {"times": 4, "delay": "10ms"}},
+        {"id": "use", "tool": "web.use", "with": {"hits": "${find}"}},
+        {"id": "rest", "tool": "web.use", "with": {"hits": [1]}, "needs": []},
+    ]
+    plan = Plan.from_dict({"name": "p", "steps": steps})
+    engine = TestEngine({"web.find": down, "web.use": fake(returns=1)})
+    async with engine:
+        first = await ended(engine, await engine.start(plan))
+        assert down.count == 5
+        second = await ended(engine, await engine.start(plan))
+        assert down.count == 5, "its breaker is open"
+        await engine.desk.halt(engine.who, None, "graceful")
+        waiting = await engine.start(plan)
+        await engine.close()
+        engine._fakes = {"web.use": fake(returns=1)}
+        await engine.open()
+        await engine.desk.lift_halt()
+        third = await ended(engine, await engine.get(waiting.id))
+        for result in (first, second, third):
+            assert (result.status, result.outcome) == ("completed", "partial")
+            assert [(one.step, one.status, one.reason) for one in result.issues] == [
+                ("find", "skipped", "tool_unavailable: web.find"),
+                ("use", "skipped", "upstream"),
+            ]
+        assert await engine.store.check() == []
+
+
+async def ended(engine: TestEngine, task: Task) -> Result:
+    waiting = asyncio.create_task(task.result())
+    await engine.clock.advance("5s")
+    return await asyncio.wait_for(waiting, 5)
+
+
 async def test_a_crash_in_a_fallback_goes_on_with_that_fallback() -> None:
     tools = {"first.tool": broken(), "second.tool": fake(returns=2, delay="10s", effect="pure")}
     async with TestEngine(tools) as engine:
