@@ -124,7 +124,7 @@ async def rates(scene: Scene) -> None:
 async def breakers(scene: Scene) -> None:
     scene.tools.raises["x"] = [Transient("never")]
     for _ in range(2):
-        await scene.start({**ECHO, "with": {"label": "x"}, "on_error": "continue"})
+        await scene.start({**ECHO, "with": {"label": "x"}})
         await scene.past("5m")
 
 
