@@ -10,7 +10,7 @@ DASHBOARD := src/everstep/doors/dashboard/static/build.json
 TYPED := $(wildcard src tests examples bench scripts)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench torture conformance peers docs clean
+.PHONY: help demo test check screenshots bench torture conformance peers docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-8s %s\n' "$$verb" "$$does"; done
@@ -30,11 +30,12 @@ check: $(READY) ## format, lint, types, import contracts, tidy, fast tests; befo
 	$(BIN)/python scripts/write_docs.py --check
 	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) tests/test_tidy.py tests/unit
 
-bench: $(READY) ## measure, against floors
+bench: $(DASHBOARD) chromium ## measure, against floors
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.streams
 	$(BIN)/python -m bench.streams --slow 200 --seconds 45
 	$(BIN)/python -m bench.calibration
+	$(BIN)/python -m bench.dashboard
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
@@ -46,6 +47,9 @@ conformance: $(READY) ## the official MCP conformance suite, counted check by ch
 
 peers: $(READY) ## MCP clients that others wrote, from npm and PyPI, against `everstep mcp`
 	$(BIN)/python tests/mcp_conformance/peers.py
+
+screenshots: $(DASHBOARD) chromium ## pictures of every page of the dashboard, into screenshots/
+	$(BIN)/python scripts/shoot.py
 
 docs: $(READY) ## write what is generated: state diagrams, and the requirement map with the results of the last `make test`
 	$(BIN)/python scripts/write_docs.py

@@ -51,14 +51,14 @@ class Stage:
     def kill(self) -> None:
         """As the power going out."""
         assert self._server is not None
-        self._server.kill()
-        self._server.communicate()
+        self.close()
 
     def close(self) -> None:
         """Nothing outlives a test."""
         if self._server is not None:
             self._server.kill()
             self._server.communicate()
+            self._server = None
 
     def complaint(self) -> str:
         """What the server said before it left."""
@@ -99,9 +99,13 @@ class Stage:
 
     def until(self, task: str, *statuses: str) -> dict[str, Any]:
         """The task, as soon as it stands so; the next event wakes this up."""
-        while (seen := self.api("GET", f"/v1/tasks/{task}"))["status"] not in statuses:
+        seen: dict[str, Any] = {}
+        for _ in range(100):
+            seen = self.api("GET", f"/v1/tasks/{task}")
+            if seen["status"] in statuses:
+                return seen
             self.api("GET", f"/v1/tasks/{task}/events?after={seen['seq']}&limit=1&wait=5&types=task.,pause.")
-        return dict(seen)
+        raise AssertionError(f"{task} is {seen['status']}: {seen['explain']['text']}")
 
     def open_gate(self, name: str) -> None:
         (self.gates / name).touch()

@@ -175,6 +175,61 @@ def test_whoever_may_only_look_is_told_so(stage: Stage, browser: Browser, places
         expect(page.get_by_text("needs a token with the scope")).to_be_visible()
 
 
+@pytest.mark.req("M.6")
+def test_tasks_queue_breakers_load_and_latency_are_seen_live_and_from_here_alone(
+    built: None, tmp_path: Path, browser: Browser
+) -> None:
+    stage = Stage(tmp_path / "project")
+    stage.serve()
+    try:
+        with stage.page(browser) as page:
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            expect(page.get_by_text("No tasks yet.")).to_be_visible()
+            stage.until(stage.start("incident"), "paused")
+            stage.until(stage.start("publish"), "failed")
+            held = stage.start("publish", version="1.5.0")
+            expect(page.get_by_role("link", name="Publish 1.5.0")).to_be_visible()
+            expect(page.get_by_role("button", name="needs you 1")).to_be_visible()
+            page.goto(f"{stage.url}/health")
+            expect(page.locator(".verdict")).to_have_text("1 breaker is open: stage.fail.")
+            breakers = page.get_by_role("region", name="Breakers")
+            expect(breakers).to_contain_text("open: calls are held; 3 failures")
+            expect(breakers).to_contain_text("because: bad_gateway: the other side answered 502")
+            expect(breakers.get_by_role("link", name="publish")).to_be_visible()
+            expect(page.get_by_role("region", name="Work", exact=True)).to_contain_text("Queued")
+            expect(page.get_by_role("meter", name="Tasks in work")).to_be_visible()
+            expect(page.get_by_role("region", name="Workers")).to_contain_text("heartbeat")
+            expect(page.get_by_role("region", name="Store")).to_contain_text("survives a power cut")
+            stage.open_gate("published")
+            breakers.get_by_role("button", name="Reset…").click()
+            page.get_by_role("dialog").get_by_role("button", name="Reset").click()
+            expect(page.locator(".verdict")).to_contain_text("All well: 1 worker, 1 active task")
+            stage.until(held, "completed")
+            page.goto(f"{stage.url}/stats")
+            expect(page.get_by_role("row", name="stage.echo")).to_contain_text("ms")
+            expect(page.get_by_role("region", name="Outcomes", exact=True).get_by_role("img")).to_be_visible()
+            assert {url.split("/")[2] for url in asked} == {f"127.0.0.1:{stage.port}"}
+    finally:
+        stage.close()
+
+
+@pytest.mark.req("1.6")
+def test_status_of_a_task_status_and_phase_of_a_step_are_three_words(stage: Stage, browser: Browser) -> None:
+    task = stage.start("brief", topic="words")
+    seen = stage.until(task, "paused")
+    step = stage.api("GET", f"/v1/tasks/{task}/steps/send")
+    assert (seen["status"], step["status"], step["phase"]) == ("paused", "paused", "awaiting_approval")
+    shown = json.loads(stage.cli("--json", "show", task, "send"))
+    assert (shown["status"], shown["phase"]) == ("paused", "awaiting_approval")
+    assert json.loads(stage.cli("--json", "show", task))["status"] == "paused"
+    with stage.page(browser, f"/tasks/{task}?step=send&tab=input") as page:
+        expect(page.locator(".task-title .status")).to_have_text("needs you")
+        head = page.locator(".inspector-head")
+        expect(head.locator(".status")).to_have_text("needs you")
+        expect(head.locator(".tag")).to_have_text("awaiting approval")
+
+
 def test_few_bytes_are_loaded_first(built: None) -> None:
     static = ROOT / "src/everstep/doors/dashboard/static"
     sizes = json.loads((static / "build.json").read_text())["sizes"]

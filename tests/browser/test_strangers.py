@@ -53,7 +53,7 @@ def test_two_hundred_payloads_through_every_field(stage: Stage, browser: Browser
     with stage.page(browser, "/inbox") as page:
         page.context.add_init_script(LISTEN)
         page.goto(f"{stage.url}/inbox")
-        expect(page.locator(".inbox-row")).to_have_count(len(tasks))
+        expect(page.locator(".inbox-row").nth(len(tasks) - 1)).to_be_visible()
         harmless(page)
         for n, task in enumerate(tasks):
             page.goto(f"{stage.url}/tasks/{task}")
@@ -66,8 +66,7 @@ def test_two_hundred_payloads_through_every_field(stage: Stage, browser: Browser
             page.locator("[data-step=fails]").click()
             expect(page.locator("#tab-panel .error-card").first).to_be_visible()
             harmless(page)
-        page.goto(f"{stage.url}/inbox")
-        page.locator(".inbox-row").first.click()
+        page.goto(f"{stage.url}/inbox/{stage.until(tasks[0], 'paused')['pause']['id']}")
         page.get_by_role("button", name="Approve with other arguments").click()
         page.get_by_label("subject").fill(PAYLOADS[0])
         expect(page.get_by_role("region", name="What changes")).to_contain_text(PAYLOADS[0])
@@ -128,9 +127,9 @@ def test_ten_thousand_rows_are_a_few_nodes(stage: Stage, browser: Browser) -> No
     stage.until(task, "completed")
     with stage.page(browser, f"/tasks/{task}") as page:
         expect(page.locator(".task-title .status")).to_have_text("completed")
-        expect(page.locator("[data-step=many]")).to_have_attribute(
-            "aria-label", re.compile("10000 of 10000"), timeout=60_000
-        )
+        many = page.locator("[data-step=many]")
+        expect(many).to_have_attribute("aria-label", re.compile("10000 of 10000"), timeout=60_000)
+        expect(many).to_have_attribute("aria-expanded", "false", timeout=120_000)  # its items are here
         page.locator("[data-step=many] .twist").click()
         grid = page.get_by_role("treegrid")
         expect(grid).to_have_attribute("aria-rowcount", "10500", timeout=60_000)

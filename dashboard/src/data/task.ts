@@ -80,6 +80,8 @@ export class TaskData {
       }));
     }
     this.view.status = task.status;
+    this.view.startedAt = instant(task.started_at);
+    this.view.endedAt = instant(task.ended_at);
     this.paint();
   }
 
@@ -93,6 +95,7 @@ export class TaskData {
           fold(view, frame.event);
           this.note(frame.event);
           if (this.caughtUp.value) this.changed(frame.event);
+          else if (this.journal.length % 2000 === 0) this.paint();
         } else if (frame.type === "live") {
           this.view = view;
           this.caughtUp.value = true;

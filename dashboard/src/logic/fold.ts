@@ -52,10 +52,12 @@ export interface View {
   order: string[];
   finals: Set<string>;
   recoveries: number;
+  /** Open pauses and what they are about. */
+  pauses: Map<string, string>;
 }
 
 export const empty = (): View => ({
-  seq: 0, status: "queued", generation: 1, startedAt: null, endedAt: null, steps: new Map(), order: [], finals: new Set(), recoveries: 0,
+  seq: 0, status: "queued", generation: 1, startedAt: null, endedAt: null, steps: new Map(), order: [], finals: new Set(), recoveries: 0, pauses: new Map(),
 });
 
 interface PlanStep {
@@ -173,12 +175,18 @@ const ended = (status: string, skip: string | null): Change => (view, data, _ste
   view.endedAt = at;
 };
 
-/** A step goes on after its pause. */
-const unpaused = (step: StepView | null, at: number): void => {
+/** Answers after which a step is no longer paused, whatever comes of it; after others the next event says what becomes of it. */
+const AGAIN: ReadonlySet<string> = new Set(["supply_arguments", "retry", "retry_with", "not_happened", "answer", "approve", "edit", "reject"]);
+const FOR_PRODUCER: ReadonlySet<string> = new Set(["run_producer", "supply_output"]);
+
+const unpaused = (view: View, data: Data, step: StepView | null, at: number, answer: string | null): void => {
+  const type = view.pauses.get(String(data.pause));
+  view.pauses.delete(String(data.pause));
   if (step === null) return;
   const last = step.segments.at(-1);
   if (last?.kind === "paused" && last.to === null) last.to = at;
-  if (step.status === "paused") {
+  const goesOn = answer === null || AGAIN.has(answer) || (type === "unresolvedDependency" && FOR_PRODUCER.has(answer));
+  if (step.status === "paused" && goesOn) {
     step.status = "running";
     step.phase = "validating";
   }
@@ -208,7 +216,15 @@ const CHANGES: Readonly<Record<string, Change>> = {
     for (const id of texts(data.superseded)) if (view.steps.has(id)) reset(view, id);
   },
   "plan.revised": (view, data) => {
-    if (data.plan) planned(view, data.plan as Plan);
+    for (const change of (data.diff ?? []) as { op: string; id: string; after?: string | null; step?: PlanStep | null }[]) {
+      if (change.op === "append" && !view.steps.has(change.id)) {
+        const place = change.after ? view.order.indexOf(change.after) + 1 : view.order.length - view.finals.size;
+        view.order.splice(place, 0, change.id);
+        view.steps.set(change.id, newStep(change.id));
+      }
+      const step = view.steps.get(change.id);
+      if (step && change.step) Object.assign(step, { title: change.step.title ?? null, tool: change.step.tool ?? null, takes: takesFrom(change.step, new Set(view.order)) });
+    }
   },
   "step.started": (view, data, step, at) => {
     if (!step) return;
@@ -271,15 +287,15 @@ const CHANGES: Readonly<Record<string, Change>> = {
     step.skip = String(data.reason ?? "");
   },
   "pause.opened": (view, data, step, at) => {
+    view.pauses.set(String(data.id), String((data.reason as { type?: string } | null)?.type));
     if (!step || data.step === null) return;
     step.status = "paused";
-    step.phase = (data.reason as { type?: string } | null)?.type === "approvalRequired" ? "awaiting_approval" : step.phase;
-    step.startedAt ??= at;
+    if (data.call) step.phase = "awaiting_approval";
     open(view, step, "paused", at);
   },
-  "pause.answered": (_view, _data, step, at) => unpaused(step, at),
-  "pause.expired": (_view, _data, step, at) => unpaused(step, at),
-  "pause.withdrawn": (_view, _data, step, at) => unpaused(step, at),
+  "pause.answered": (view, data, step, at) => unpaused(view, data, step, at, String(data.answer)),
+  "pause.expired": (view, data, step, at) => unpaused(view, data, step, at, String(data.action)),
+  "pause.withdrawn": (view, data, step, at) => unpaused(view, data, step, at, null),
 };
 
 /** One event more. What came before is dropped, what comes after a hole is refused. */

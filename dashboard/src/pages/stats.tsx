@@ -87,7 +87,7 @@ export function StatsPage() {
             <div><dt>approval wait</dt><dd>{seconds(found.approval_wait.p50)}</dd></div>
             <div><dt>estimates right</dt><dd>{found.calibration.n < 20 ? <span class="muted small">{found.calibration.n} of 20 needed</span> : <>{share(found.calibration.covered)} <span class="small muted">of {found.calibration.n}; 75–85 % is good</span></>}</dd></div>
           </dl>
-          <Section name="Outcomes"><Panel name="Outcomes"><Outcomes buckets={found.tasks.buckets} /></Panel></Section>
+          <Section name="Outcomes"><Panel name="Outcomes"><Outcomes buckets={found.tasks.buckets} hours={found.hours} asOf={found.as_of} /></Panel></Section>
           <div class="columns">
             <Section name="Plans"><Table rows={found.plans} name={(one) => one.plan ?? ""} head="Plan" /></Section>
             <Section name="Tools"><Table rows={found.tools} name={(one) => one.tool ?? ""} head="Tool" /></Section>
@@ -118,13 +118,14 @@ function Table({ rows, name, head, retries = false }: { rows: Row[]; name: (row:
 const SERIES = [["success", "completed"], ["partial", "running"], ["failed", "failed"], ["cancelled", "queued"]] as const;
 
 /** A chart, and the same figures as a table. */
-function Outcomes({ buckets }: { buckets: Bucket[] }) {
+function Outcomes({ buckets, hours, asOf }: { buckets: Bucket[]; hours: number; asOf: string }) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
+    const to = Date.parse(asOf) / 1000;
     let chart: { destroy: () => void } | null = null;
     let here = true;
     void import("../ui/chart.ts").then(({ bars }) => {
-      if (here && place.current) chart = bars(place.current, buckets.map((one) => Date.parse(one.at) / 1000), SERIES.map(([name, colour]) => ({ name, colour, values: buckets.map((one) => one[name]) })));
+      if (here && place.current) chart = bars(place.current, buckets.map((one) => Date.parse(one.at) / 1000 + one.hours * 1800), SERIES.map(([name, colour]) => ({ name, colour, values: buckets.map((one) => one[name]) })), to - hours * 3600, to);
     });
     return () => {
       here = false;

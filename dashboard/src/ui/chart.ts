@@ -13,7 +13,7 @@ export interface Series {
 const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 /** Stacked bars over time. */
-export function bars(place: HTMLElement, times: number[], series: readonly Series[]): { destroy: () => void } {
+export function bars(place: HTMLElement, times: number[], series: readonly Series[], from: number, to: number): { destroy: () => void } {
   const stacked: number[][] = [];
   for (const one of series) stacked.push(one.values.map((value, n) => value + (stacked.at(-1)?.[n] ?? 0)));
   const drawn = series.map((one, n) => ({ ...one, values: stacked[n] ?? [] })).reverse();
@@ -21,7 +21,7 @@ export function bars(place: HTMLElement, times: number[], series: readonly Serie
   const chart = new uPlot(
     {
       width: place.clientWidth, height: 180, legend: { show: true, live: false }, cursor: { show: false },
-      scales: { y: { range: (_chart, _low, high) => [0, Math.max(1, Math.ceil(high))] } },
+      scales: { x: { range: [from, to] }, y: { range: (_chart, _low, high) => [0, Math.max(1, Math.ceil(high))] } },
       axes: [axis, { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10_000, 100_000] }],
       series: [{}, ...drawn.map((one) => ({ label: one.name, stroke: colour(one.colour), fill: colour(one.colour), points: { show: false }, ...(uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [0.7, 40] }) } : {}) }))],
     },

@@ -4,12 +4,23 @@ import { useRef } from "preact/hooks";
 import type { Task } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { ticks } from "../data/live.ts";
-import { Steady, say } from "../logic/estimate.ts";
+import { Steady, range, say } from "../logic/estimate.ts";
 import type { Said } from "../logic/estimate.ts";
 import { TERMINAL, ofTask } from "../logic/status.ts";
 import { instant, length } from "../logic/times.ts";
 
 const furthest = new Map<string, number>();
+/** What was first expected of a task that this page has seen running, from its beginning to its end. */
+const expected = new Map<string, readonly [number, number]>();
+
+function remember(task: Task, estimate: Task["estimate"]): void {
+  const began = instant(task.started_at);
+  const key = `${task.id}/${task.generation}`;
+  if (expected.has(key) || began === null || !estimate || estimate.waiting_on !== null || estimate.p10 === null || estimate.p90 === null) return;
+  const elapsed = Math.max(0, ((instant(estimate.as_of) ?? began) - began) / 1000);
+  expected.set(key, [elapsed + estimate.p10, elapsed + estimate.p90]);
+  if (expected.size > 1000) expected.delete(expected.keys().next().value ?? "");
+}
 
 /** How far it is drawn: at most almost full before the end, and never less than before in the same generation. */
 export function drawn(task: Task, fraction: number): number {
@@ -30,8 +41,11 @@ export function useEstimate(task: Task): Said & { fraction: number; done: number
   const { done, total } = progress;
   if (TERMINAL.has(task.status)) {
     const [from, to] = [instant(task.started_at), instant(task.ended_at)];
-    return { text: from !== null && to !== null ? `took ${length(to - from)}` : "", tone: "usual", fraction, done, total };
+    const first = expected.get(`${task.id}/${task.generation}`);
+    const was = first ? `, estimate was ${range(...first)}` : "";
+    return { text: from !== null && to !== null ? `took ${length(to - from)}${was}` : "", tone: "usual", fraction, done, total };
   }
+  remember(task, estimate);
   const asOf = instant(estimate?.as_of) ?? now.value;
   const elapsed = estimate?.waiting_on ? 0 : Math.max(0, (now.value - asOf) / 1000);
   return { ...say(estimate, done, total, elapsed, steady.current), fraction, done, total };

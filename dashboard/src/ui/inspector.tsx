@@ -88,12 +88,14 @@ export function Inspector({ data, task, step, tab, pause, onTab, onClose, onAct 
   );
 }
 
+const SAID: Readonly<Record<string, (n: number) => string>> = { wall_time: (n) => length(n * 1000), cpu_time: (n) => length(n * 1000), memory: bytes, output: bytes, disk: bytes };
+
 function OfTask({ task }: { task: Task }) {
   const limits = Object.entries(task.limits ?? {}).filter(([, level]) => level.used > 0);
   return (
     <div class="stack">
       <section><h3>Inputs</h3><JsonTree value={task.inputs ?? null} root="inputs" /></section>
-      {limits.length > 0 && <section><h3>Used so far</h3><div class="meters">{limits.map(([name, level]) => <Meter key={name} label={name.replace("_", " ")} used={level.used} max={level.max} />)}</div></section>}
+      {limits.length > 0 && <section><h3>Used so far</h3><div class="meters">{limits.map(([name, level]) => <Meter key={name} label={name.replace("_", " ")} used={level.used} max={level.max} {...(SAID[name] ? { say: SAID[name] } : {})} />)}</div></section>}
       {task.labels && Object.keys(task.labels).length > 0 && <section><h3>Labels</h3><p>{Object.entries(task.labels).map(([name, value]) => <span key={name} class="tag">{visible(`${name}: ${value}`)}</span>)}</p></section>}
     </div>
   );

@@ -110,9 +110,9 @@ export class Panel extends Component<{ name: string; children: ComponentChildren
 }
 
 /** A value against its maximum, in words and as a bar. */
-export function Meter({ label, used, max, unit = "" }: { label: string; used: number; max: number; unit?: string }) {
+export function Meter({ label, used, max, say = (n) => n.toLocaleString("en", { maximumFractionDigits: 1 }) }: { label: string; used: number; max: number; say?: (n: number) => string }) {
   const share = max > 0 ? Math.min(1, used / max) : 0;
-  const words = `${used.toLocaleString("en", { maximumFractionDigits: 1 })} of ${max.toLocaleString("en")}${unit}`;
+  const words = `${say(used)} of ${say(max)}`;
   return (
     <div class="metered">
       <div class="metered-words"><span>{label}</span><span class="muted">{words}</span></div>

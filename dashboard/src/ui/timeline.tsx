@@ -72,6 +72,7 @@ function ghostsOf(steps: readonly Step[], from: number, begin: number): { ghosts
     ghosts.set(step.id, { from: at, p50: at + p50 * 1000, p90: at + p90 * 1000 });
     at += p50 * 1000;
   }
+  if (ghosts.size) at = Math.max(at, from + 0.06 * (from - begin)); // room to be seen
   const most = Math.max(1.5 * (from - begin), 3000);
   if (at - from > most) {
     const shrink = most / (at - from);
@@ -239,7 +240,7 @@ function StepRow(props: StepRowProps) {
   const { step, level } = row;
   const shown = ofStep(step);
   const items = server?.counts ?? (step.items.length ? { total: step.itemsTotal, ...step.counts } : null);
-  const counts = items && { ...items, total: items.total ?? step.items.length };
+  const counts = items && { ...items, total: items.total ?? Math.max(step.items.length, items.completed + items.failed + items.skipped) };
   const took = step.startedAt === null || step.status === "skipped" ? null : (step.endedAt ?? upTo) - step.startedAt;
   const title = level === 1 ? (server?.title ?? step.title ?? step.id) : step.id;
   const retrying = step.phase === "retry_wait" && step.status === "running";

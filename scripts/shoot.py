@@ -1,0 +1,96 @@
+"""Pictures of every page of the dashboard, at three widths, in both themes: `make screenshots`, into `screenshots/`."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, Literal
+
+from playwright.sync_api import Browser, expect, sync_playwright
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from scripts.build_dashboard import build  # noqa: E402
+from tests.browser.stage import Stage, chromium  # noqa: E402
+
+OUT: Final = ROOT / "screenshots"
+WIDTHS: Final = (320, 768, 1440)
+THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+
+
+def main() -> None:
+    """A project with something on every page, and everything that can be seen of it."""
+    build()
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        stage = Stage(Path(folder) / "project")
+        stage.serve()
+        try:
+            places = prepare(stage)
+            for theme in THEMES:
+                for width in WIDTHS:
+                    shoot(stage, browser, places, width, theme)
+            lost(stage, browser, places["running"])
+        finally:
+            stage.close()
+            browser.close()
+    print(f"{len(list(OUT.iterdir()))} pictures in {OUT.relative_to(ROOT)}/")
+
+
+def prepare(stage: Stage) -> dict[str, tuple[str, str]]:
+    """Name of a picture -> where it is taken, and a text that must be on it."""
+    stage.open_gate("open")
+    for topic in ("heat pumps", "grid storage", "second-life batteries"):
+        done = stage.until(stage.start("brief", topic=topic), "paused")
+        stage.api("POST", f"/v1/inbox/{done['pause']['id']}/answer", done["pause"]["answers"][0]["request"]["body"])
+        stage.until(done["id"], "completed")
+    for _ in range(4):
+        stage.until(stage.start("hold", gate="open"), "completed")
+    running = stage.start("brief", topic="tidal power", gate="later")
+    asking = stage.until(stage.start("incident"), "paused")
+    approving = stage.until(stage.start("brief"), "paused")
+    broken = stage.until(stage.start("fix"), "paused")
+    failing = stage.start("publish")  # last: its failures open a breaker that others would wait for
+    return {
+        "tasks": ("/", "Needs you"),
+        "running": (f"/tasks/{running}", "Read 6 pages"),
+        "held": (f"/tasks/{failing}?step=publish&tab=attempts", "Try 1"),
+        "deciding": (f"/tasks/{approving['id']}", "What will happen"),
+        "inbox": ("/inbox", "Needs you"),
+        "approval": (f"/inbox/{approving['pause']['id']}", "What will happen"),
+        "question": (f"/inbox/{asking['pause']['id']}", "Restart, wait or escalate?"),
+        "tool-error": (f"/inbox/{broken['pause']['id']}", "What went wrong"),
+        "plans": ("/plans", "brief"),
+        "plan": ("/plans/brief", "What it does"),
+        "health": ("/health", "Breakers"),
+        "stats": ("/stats", "Outcomes"),
+    }
+
+
+def shoot(
+    stage: Stage, browser: Browser, places: dict[str, tuple[str, str]], width: int, theme: Literal["light", "dark"]
+) -> None:
+    """All of them, at one width."""
+    with stage.page(browser, width=width, theme=theme) as page:
+        for name, (path, text) in places.items():
+            page.goto(stage.url + path)
+            expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
+            expect(page.locator("main").get_by_text(text).locator("visible=true").first).to_be_visible()
+            expect(page.get_by_text("Reading…")).to_have_count(0)
+            page.screenshot(path=OUT / f"{name}-{width}-{theme}.png")
+
+
+def lost(stage: Stage, browser: Browser, place: tuple[str, str]) -> None:
+    """The server is gone, and what was known stays."""
+    with stage.page(browser, place[0]) as page:
+        expect(page.get_by_text(place[1]).first).to_be_visible()
+        stage.kill()
+        expect(page.get_by_role("alert")).to_contain_text("Lost the connection")
+        page.screenshot(path=OUT / "connection-lost-1440-light.png")
+
+
+if __name__ == "__main__":
+    main()
