@@ -1,4 +1,5 @@
-"""Clients that others wrote, against `everstep mcp` on stdio: they begin the worked example and go on with it.
+"""Clients that others wrote, against `everstep mcp` on stdio: they begin the worked example and go on with it. And a
+server that others wrote, whose tools are steps of a plan.
 
     python tests/mcp_conformance/peers.py
 
@@ -21,6 +22,14 @@ from tests.e2e.mcp_project import HANDOFF, make_project  # noqa: E402 -- a progr
 from tests.mcp_conformance.run import CACHE, environment, node  # noqa: E402
 
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
+EVERYTHING = "@modelcontextprotocol/server-everything@2026.8.31"
+EVERYTHING_PLAN = """
+name: everything
+steps:
+  - {id: say, tool: mcp.everything.echo, with: {message: hello}, retry: 0}
+  - {id: sum, tool: mcp.everything.get-sum, with: {a: 2, b: 40}, retry: 0}
+outputs: {said: "${say.text}", sum: "${sum.text}"}
+"""
 OLD_CLIENT = "mcp>=1.30,<2"
 SERVER = [sys.executable, "-m", "everstep", "mcp"]
 OLD_STORY = """
@@ -81,15 +90,34 @@ def old_client(folder: Path) -> None:
     assert said == {"result": {"lines": ["a,1"]}, "listed": 2, "ended": "cancelled"}
 
 
+def everything(folder: Path) -> None:
+    """The reference server behind its walls; a plan calls two of its tools."""
+    program = CACHE / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
+    command = json.dumps([node("node"), str(program), "stdio"])
+    with (folder / "everstep.toml").open("a") as config:
+        config.write(f"\n[mcp.servers.everything]\ncommand = {command}\ntools = ['echo', 'get-sum']\n")
+        config.write(f"reads = [{json.dumps(str(CACHE))}]\n")
+        config.write("effects = { echo = 'pure', get-sum = 'pure' }\n")
+    (folder / "everything.yaml").write_text(EVERYTHING_PLAN)
+    words = [sys.executable, "-m", "everstep", "run", "everything.yaml", "--json"]
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, timeout=120, check=False)
+    told = done.stdout.decode()
+    assert done.returncode == 0, done.stderr.decode() + told
+    assert "Echo: hello" in told, told
+    assert "42" in told, told
+
+
 def main() -> int:
     CACHE.mkdir(exist_ok=True)
-    if not (CACHE / "node_modules" / "@modelcontextprotocol" / "inspector").is_dir():
-        command = [node("npm"), "install", "--no-audit", "--no-fund", INSPECTOR]
-        subprocess.run(command, cwd=CACHE, env=environment(), check=True, capture_output=True)
+    for package in (INSPECTOR, EVERYTHING):
+        if not (CACHE / "node_modules" / package.rpartition("@")[0]).is_dir():
+            command = [node("npm"), "install", "--no-audit", "--no-fund", package]
+            subprocess.run(command, cwd=CACHE, env=environment(), check=True, capture_output=True)
     stories: dict[str, Callable[[Path], None]] = {
         "Inspector, modern then legacy": lambda folder: inspected(folder, "modern"),
         "Inspector, legacy then modern": lambda folder: inspected(folder, "legacy"),
         "mcp 1.x": old_client,
+        "server-everything": everything,
     }
     failed = 0
     for name, story in stories.items():

@@ -58,6 +58,8 @@ MCP_FAMILIES: Final[dict[str, Key]] = {
     "mcp.servers.*.auth": _key(f"{_SERVER}.auth", TEXT, "", "the token that `url` wants: `secret:NAME`"),
     "mcp.servers.*.env.*": _key(f"{_SERVER}.env.VARIABLE", TEXT, None, "a variable of it; `secret:NAME` for a secret"),
     "mcp.servers.*.network": flag_key(f"{_SERVER}.network", "whether its program may use the network", default=True),
+    "mcp.servers.*.reads": _key(f"{_SERVER}.reads", WORDS, [], "folders that its program may read, beside the project"),
+    "mcp.servers.*.writes": _key(f"{_SERVER}.writes", WORDS, [], "folders that its program may change"),
     "mcp.servers.*.tools": _key(f"{_SERVER}.tools", WORDS, [], "its tools that may be called, as `mcp.NAME.TOOL`"),
     "mcp.servers.*.effects.*": _key(
         f"{_SERVER}.effects.TOOL",

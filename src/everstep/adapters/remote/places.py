@@ -41,6 +41,8 @@ def server_of(settings: Settings, name: str, client: Client, secret: Callable[[s
             network=bool(table.get("network", 1)),
             project=settings.base,
             home=home,
+            reads=words(table.get("reads")),
+            writes=words(table.get("writes")),
         )
         return StdioLink(program_of(command, walls_of(settings)), command.name)
 

@@ -30,6 +30,9 @@ class Command:
     project: Path
     home: Path
     """A folder that stays, so that what it has fetched is there the next time."""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    """Folders that the operator opens to it."""
 
 
 def program_of(command: Command, walls: Walls) -> Program:
@@ -39,7 +42,8 @@ def program_of(command: Command, walls: Walls) -> Program:
         raise Misconfigured(f"there is no program '{command.argv[0]}' for '{command.name}'", code="shell_missing")
     base, home = command.project.resolve(), _home(command.home, walls)
     project = (str(entry) for entry in base.iterdir() if entry.name not in OUTSIDE)
-    reads = {*project, *_around(Path(found)), *_around(Path(found).resolve())}
+    opened = [tuple(str((base / folder).resolve()) for folder in said) for said in (command.reads, command.writes)]
+    reads = {*project, *opened[0], *_around(Path(found))}
     return Program(
         argv=(found, *(_spelled(word, base) for word in command.argv[1:])),
         cwd=str(home),
@@ -48,7 +52,7 @@ def program_of(command: Command, walls: Walls) -> Program:
         network=command.network,
         uid=walls.uid,
         reads=tuple(sorted(reads)),
-        writes=(str(home),),
+        writes=(str(home), *opened[1]),
         require=walls.require.get(command.name, ""),
     )
 
@@ -59,9 +63,12 @@ def _spelled(word: str, base: Path) -> str:
 
 
 def _around(program: Path) -> tuple[str, ...]:
-    """What a program outside the system's folders brings along: the tree that its `bin` is part of."""
-    tree = program.parent.parent
-    return (str(tree),) if len(tree.parts) > 2 else ()
+    """What a program outside the system's folders brings along: the trees that it, and what reads it, are part of."""
+    with program.open("rb") as file:
+        first = file.readline(4_096)
+    reader = Path(os.fsdecode(first[2:].split()[0])) if first.startswith(b"#!") and first[2:].split() else program
+    trees = {one.parent.parent for path in (program, reader) for one in (path, path.resolve())}
+    return tuple(str(tree) for tree in trees if len(tree.parts) > 2)
 
 
 def _home(home: Path, walls: Walls) -> Path:

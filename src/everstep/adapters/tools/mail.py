@@ -6,6 +6,7 @@ Before the final dot a mark is written: no mark, nothing was sent; a mark, and t
 
 import contextlib
 import hashlib
+import mimetypes
 import os
 import re
 import smtplib
@@ -19,7 +20,9 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Any, Final
 
+from everstep.adapters.files import Workspace
 from everstep.adapters.net import parse_url
+from everstep.adapters.paths import names_of
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.family import closed, spec_of
 from everstep.domain.ids import Millis
@@ -43,6 +46,7 @@ from everstep.ports.tool import (
 )
 
 TIMEOUT_S: Final = 15.0
+ATTACHED_BYTES_MAX: Final = 10 << 20
 TEXT_CHARS_MAX: Final = 1_000_000
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}")
 _PRIVATE: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
@@ -92,6 +96,11 @@ class MailTools(ToolAdapter):
                     problems.append((f"/{name}", f"mail to {address.rpartition('@')[2]} is blocked"))
         if self._settings is not None and len(everybody) > self._settings.recipients_max:
             problems.append(("/to", f"{len(everybody)} recipients, and {self._settings.recipients_max} are allowed"))
+        for at, path in enumerate(_listed(arguments.get("attachments"))):
+            try:
+                names_of(path)
+            except ToolError as error:
+                problems.append((f"/attachments/{at}", str(error)))
         subject = str(arguments.get("subject", ""))
         if any(ord(character) < 32 or ord(character) == 127 for character in subject):
             problems.append(("/subject", "holds a line break or another control character"))
@@ -104,12 +113,19 @@ class MailTools(ToolAdapter):
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Send it in a thread; nothing is sent that holds a secret or a private key."""
         arguments: dict[str, Any] = call.arguments
+        paths = _listed(arguments.get("attachments"))
+        attached = await self._threads.call(lambda: _read(paths, ctx)) if paths else {}
         text = "\n".join(str(arguments.get(name, "")) for name in ("subject", "text", "html"))
+        text = "\n".join((text, *(data.decode("latin-1") for data in attached.values())))
         if _PRIVATE.search(text) or self._redactor.text(text) != text or "[secret:" in text:
             raise Denied("the message holds a private key or a secret", code="mail_content")
         settings = self._settings
         assert settings is not None
         message = composed(call, settings)
+        for path, data in attached.items():
+            kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+            maintype, _, subtype = kind.partition("/")
+            message.add_attachment(data, maintype=maintype, subtype=subtype, filename=path.rpartition("/")[2])
         return await self._threads.call(lambda: _sent(message, call, settings), ctx.outlives)
 
     async def probe(self, call: Call) -> Probed:
@@ -176,6 +192,16 @@ def composed(call: Call, settings: MailSettings) -> EmailMessage:
     if arguments.get("html"):
         message.add_alternative(arguments["html"], subtype="html")
     return message
+
+
+def _read(paths: Sequence[str], ctx: Ctx) -> dict[str, bytes]:
+    """The files that go along; raises ResourceExceeded where they are too large together."""
+    found, left = {}, ATTACHED_BYTES_MAX
+    with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
+        for path in paths:
+            found[path] = files.whole(path, left)
+            left -= len(found[path])
+    return found
 
 
 def _connected(settings: MailSettings) -> smtplib.SMTP:
@@ -342,6 +368,13 @@ _SPEC: Final = replace(
             "subject": {"type": "string", "maxLength": 900, "description": "One line"},
             "text": {"type": "string", "maxLength": TEXT_CHARS_MAX, "description": "The message"},
             "html": {"type": "string", "maxLength": TEXT_CHARS_MAX, "description": "The same, as a page"},
+            "attachments": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": 20,
+                "x-everstep-kind": "checked",
+                "description": "Files of the workspace, 10 MiB together",
+            },
         },
         needs=("to", "subject", "text"),
         gives=closed(

@@ -126,11 +126,33 @@ async def test_a_message_arrives_as_it_was_written(post: Post, tmp_path: Path) -
         {"subject": "hi\0"},
         {"cc": "a,b@example.test"},
         {"to": [f"a{n}@example.test" for n in range(21)]},
+        {"attachments": ["../../etc/passwd"]},
     ],
 )
 async def test_what_is_refused_before_anything_is_sent(post: Post, tmp_path: Path, arguments: JsonObject) -> None:
     assert tools_of(post, tmp_path).validate(call_of("mail.send", {**PLAIN, **arguments}))
     assert post.messages() == []
+
+
+async def test_files_of_the_workspace_go_along(post: Post, tmp_path: Path) -> None:
+    tools = tools_of(post, tmp_path)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/größe.txt").write_text("line one\n")
+    (tmp_path / "blob.bin").write_bytes(bytes(range(256)) * 40)
+    call = call_of("mail.send", {**PLAIN, "attachments": ["notes/größe.txt", "blob.bin"]}, key="k2")
+    assert tools.validate(call) == []
+    await tools.execute(call, context(workdir=tmp_path))
+    (message,) = post.messages()
+    text, blob = message.iter_attachments()
+    assert (text.get_filename(), text.get_content().splitlines()) == ("größe.txt", ["line one"])
+    assert (blob.get_filename(), blob.get_content()) == ("blob.bin", bytes(range(256)) * 40)
+    (tmp_path / "large").write_bytes(b"x" * (11 << 20))
+    (tmp_path / "key").write_text("-----BEGIN RSA PRIVATE KEY-----")
+    for path, code in (("large", "limit_bytes"), ("key", "mail_content"), ("nowhere", "os_missing")):
+        with pytest.raises((ToolError, OSError)) as refused:
+            await tools.execute(call_of("mail.send", {**PLAIN, "attachments": [path]}), context(workdir=tmp_path))
+        assert getattr(refused.value, "code", "os_missing") == code
+    assert len(post.messages()) == 1
 
 
 @pytest.mark.req("Comm.4")
