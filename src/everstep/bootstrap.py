@@ -8,6 +8,7 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
@@ -76,6 +77,7 @@ __all__ = [
     "adapters_of",
     "assemble",
     "build",
+    "migrate_store",
     "new_loop",
     "open_local_door",
     "plugin",
@@ -189,17 +191,35 @@ def _store(settings: Settings, clock: Clock, fault: Fault) -> Store:
             fault=fault,
             audit_key=settings.audit_key,
         )
+    postgres = _postgres("everstep.adapters.stores.postgres.store")
+    made = postgres.PgStore(
+        settings.store,
+        durability=settings.durability,
+        clock=clock,
+        fault=fault,
+        audit_key=settings.audit_key,
+        listen_url=settings.engine.listen_dsn,
+    )
+    return cast("Store", made)
+
+
+def _postgres(module: str) -> ModuleType:
+    """A part of the adapter, which needs a driver that not everybody has; raises SettingsError."""
     try:
-        postgres = import_module("everstep.adapters.stores.postgres.store")
+        return import_module(module)
     except ImportError as error:
         raise SettingsError(
             f"the store is a PostgreSQL, whose driver is not installed: {error}",
             what_to_do="pip install 'everstep[postgres]'",
         ) from error
-    made = postgres.PgStore(
-        settings.store, durability=settings.durability, clock=clock, fault=fault, audit_key=settings.audit_key
+
+
+def migrate_store(settings: Settings) -> int:
+    """The schema of a database, forward to this program's; how many steps. Blocking."""
+    assert settings.store_path is None, "a file is migrated by opening it"
+    return cast(
+        "int", _postgres("everstep.adapters.stores.postgres.migrate").migrate_at(settings.store, SystemClock().now())
     )
-    return cast("Store", made)
 
 
 def secrets_of(settings: Settings, given: Mapping[str, str]) -> KnownSecrets:
@@ -287,10 +307,11 @@ def assemble(
     now = outside.clock.now()
     worker = Worker(
         id=worker_id,
-        name=socket.gethostname(),
+        name=settings.engine.name or socket.gethostname(),
         host=socket.gethostname(),
         pid=os.getpid(),
         version=version("everstep"),
+        tools=tuple(sorted(kit.catalog.names)),
         started_at=now,
         heartbeat_at=now,
     )
@@ -328,6 +349,7 @@ def limits_of(settings: Settings) -> Limits:
         tasks=engine.tasks,
         heartbeat_s=engine.heartbeat_ms / 1000,
         stale_after_ms=Millis(engine.stale_after_ms),
+        janitor_ms=Millis(engine.janitor_ms),
         max_recoveries=engine.max_recoveries,
         shutdown_grace_s=engine.shutdown_grace_ms / 1000,
         step_timeout_ms=Millis(engine.step_timeout_ms),

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from everstep.adapters.stores.postgres import ledger as ledgers
-from everstep.adapters.stores.postgres.connect import connect
+from everstep.adapters.stores.postgres.connect import connect, read
 from everstep.adapters.stores.postgres.migrate import migrate, migrate_down, migrations
 from everstep.adapters.stores.postgres.store import PgStore
 from everstep.domain.errors import LeaseLost, StoreRefused, Unavailable
@@ -261,26 +261,42 @@ async def test_the_line_of_all_journals_never_skips_a_commit_that_is_under_way(u
         last = await on.store.tail.last()
         assert last is not None
         with connect(url) as slow:
-            slow.execute("BEGIN")
-            slow.execute("UPDATE batches SET number = number + 0 WHERE worker = 'nobody'")
-            slow.execute("SELECT pg_current_xact_id()")
-            await on.created()
+            read(slow, "begin", {"number": 0, "worker": "nobody"})
+            taken = await on.created()
             assert await on.store.tail.read(last.place, 10) == [], "the slow one may still write a smaller place"
-            slow.execute("COMMIT")
-        assert len(await on.store.tail.read(last.place, 10)) == 1
-
-
-async def test_a_store_that_came_from_elsewhere_goes_on_behind_its_last_place(url: str) -> None:
-    async with opened(url) as on:
-        await on.created()
-    with connect(url) as connection:
-        connection.execute("UPDATE events SET id = id + (1::bigint << 40)")
-    async with opened(url) as on:
-        last = await on.store.tail.last()
-        assert last is not None
-        await on.created()
+            read(slow, "commit")
         (line,) = await on.store.tail.read(last.place, 10)
-        assert line.place > last.place
+        assert line.event.task == taken
+
+
+async def test_what_waited_for_a_task_comes_after_what_it_waited_for(url: str) -> None:
+    """The transaction that begins first may write last; in the line of all journals it stands last too."""
+    async with opened(url) as one, opened(url) as two:
+        state = await one.held()
+        with connect(url) as rude:
+            rude.execute("BEGIN")
+            rude.execute("SELECT 1 FROM tasks WHERE id = %s FOR UPDATE", (state.id,))
+            _, opened_pause, _ = f.paused()
+            waiting = asyncio.ensure_future(two.command(f.command(state, opened_pause)))
+            await blocked(url)
+            rude.execute("UPDATE tasks SET last_seq = 3 WHERE id = %s", (state.id,))
+            rude.execute(
+                "INSERT INTO events (task, seq, at, type, body, hash)"
+                " SELECT num, 3, 0, 'x', '{}', '' FROM tasks WHERE id = %s",
+                (state.id,),
+            )
+            rude.execute("COMMIT")
+        await waiting
+        seqs = [line.event.seq for line in await one.store.tail.read(0, 10) if line.event.task == state.id]
+        assert seqs == sorted(seqs)
+        assert len(seqs) >= 3
+
+
+async def blocked(url: str) -> None:
+    """Until somebody waits for a lock."""
+    with connect(url) as looking:
+        while looking.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchall() == [(0,)]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_one_locked_task_delays_no_other(url: str) -> None:

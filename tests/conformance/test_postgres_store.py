@@ -27,7 +27,7 @@ class PostgresRig:
 
     async def register(self, worker: Worker) -> None:
         age = VirtualClock().now() - worker.heartbeat_at
-        columns = (worker.id, worker.name, worker.host, worker.pid, worker.version, worker.started_at)
+        columns = (worker.id, worker.name, worker.host, worker.pid, worker.version, "[]", worker.started_at)
         with connect(self.url) as connection:
             connection.execute(sql("insert_worker"), (*columns, worker.heartbeat_at, age))
 

@@ -16,6 +16,8 @@ class Limits:
     tasks: int = 64
     heartbeat_s: float = 5.0
     stale_after_ms: Millis = Millis(30_000)
+    janitor_ms: Millis = Millis(5_000)
+    """Between two looks at what dead workers have left, where there are others."""
     max_recoveries: int = 5
     shutdown_grace_s: float = 10.0
     cancel_grace_s: float = 5.0

@@ -138,6 +138,14 @@ class Breakers:
             elif breaker.state is BreakerState.HALF_OPEN and breaker.permit is None:
                 self._wake(breaker.key, everyone=False)
 
+    def compare(self, kept: Iterable[Breaker]) -> None:
+        """As the store has them now, where other engines teach them too; one that it has not was reset or is fine."""
+        now = {breaker.key: breaker for breaker in kept}
+        gone = [key for key, one in self.troubled.items() if key not in now and one.state is not BreakerState.CLOSED]
+        for key in gone:
+            self.forget(key)
+        self.learned(one for key, one in now.items() if self.troubled.get(key) != one)
+
     def forget(self, key: BreakerKey) -> None:
         """Somebody has reset it."""
         for known in (self.troubled, self._unsaid, self._fine, self._refused):

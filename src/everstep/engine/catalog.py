@@ -115,6 +115,7 @@ class Catalog:
         for adapter in self._adapters:
             for spec in adapter.tools():
                 self._add(spec, adapter, codec)
+        self.names = frozenset(self._entries)
         self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
         self.pools = frozenset(entry.spec.pool for entry in self._entries.values() if entry.spec.pool is not None)
         """What the plan check knows of the tools."""

@@ -33,9 +33,10 @@ Hear: TypeAlias = Callable[[Notice], None]
 class Subscription:
     """One reader's queue. `overflowed` means: read the journal again from your last seq."""
 
-    __slots__ = ("_feed", "_items", "_types", "_wake", "closed", "overflowed", "task")
+    __slots__ = ("_feed", "_items", "_types", "_wake", "closed", "overflowed", "own", "task")
 
-    def __init__(self, feed: "Feed", task: TaskId | None, types: frozenset[str] | None) -> None:
+    def __init__(self, feed: "Feed", task: TaskId | None, types: frozenset[str] | None, *, own: bool = False) -> None:
+        self.own = own
         self._feed = feed
         self._items: deque[Journaled] = deque()
         self._types = types
@@ -55,6 +56,11 @@ class Subscription:
             self._items.clear()
         if not self.overflowed:
             self._items.extend(wanted)
+        self._wake.set()
+
+    def look_again(self) -> None:
+        """There may be more in the journal than was told here."""
+        self.overflowed = True
         self._wake.set()
 
     def close(self) -> None:
@@ -86,9 +92,9 @@ class Feed:
         self._hearing: list[Hear] = []
         self._closed = False
 
-    def join(self, task: TaskId | None, types: frozenset[str] | None = None) -> Subscription:
-        """Listen to one task, or to all; to these types of events, or to every one."""
-        subscription = Subscription(self, task, types)
+    def join(self, task: TaskId | None, types: frozenset[str] | None = None, *, own: bool = False) -> Subscription:
+        """Listen to one task, or to all; to these types of events, or to every one; `own`: of this engine only."""
+        subscription = Subscription(self, task, types, own=own)
         if self._closed:
             subscription.closed = True
         elif task is None:
@@ -121,6 +127,18 @@ class Feed:
         """A task was deleted: there will never be more of it."""
         for subscription in list(self._by_task.get(task, ())):
             subscription.close()
+
+    @property
+    def watched(self) -> list[TaskId | None]:
+        """Tasks that somebody reads on; None stands for all of them."""
+        everything: list[TaskId | None] = [None] if any(not one.own for one in self._all) else []
+        return [*self._by_task, *everything]
+
+    def look_again(self, task: TaskId | None) -> None:
+        """Another engine has written: whoever reads goes back to the journal. None: who reads all of them."""
+        for one in [*(self._all if task is None else self._by_task.get(task, ()))]:
+            if not one.own:
+                one.look_again()
 
     def notice(self, notice: Notice) -> None:
         """Tell those who want to hear of such things."""

@@ -23,6 +23,17 @@ T = TypeVar("T")
 Returned: TypeAlias = JsonValue | Deferred | Listening | Subplan
 PROBE_TIMEOUT_S = 10.0
 REMEDY_TIMEOUT_S = 30.0
+LAPSED = Failed(
+    failure=Failure(
+        code="not_called",
+        category=Category.TRANSIENT,
+        message="the lease of this worker ran out before the call was made",
+        what_to_do="nothing: whoever holds the task makes it",
+        effect_state=EffectState.NONE,
+    ),
+    ended="abandoned",
+    called=False,
+)
 
 
 async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
@@ -35,6 +46,8 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     call = Call(tool, arguments, attempt.effect, attempt.idempotency_key)
     ctx = CallContext(intent, entry, state, kit)
     began, renewals = kit.clock.monotonic(), kit.breakers.renewals.count
+    if kit.lapsed:  # the last look: somebody else may have this task by now
+        return LAPSED
     kit.fault("call.execute.before")
     try:
         result = await _outcome_of(ctx.timeout_ms / 1000, _executed(entry, call, ctx, kit), kit)

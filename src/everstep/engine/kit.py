@@ -64,6 +64,8 @@ class Kit:
     """Calls whose arguments hold no binding: checked and sealed once per plan."""
     alarm: Callable[[Instant], None] | None = None
     """Who must know when a pause runs out."""
+    lease_until: float | None = None
+    """Until when this worker may begin calls, by the boot clock; None: its lease does not run out."""
     commanding: WeakValueDictionary[TaskId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Tasks that somebody is commanding just now."""
     scripts: dict[str, Script] = field(default_factory=dict)
@@ -99,6 +101,17 @@ class Kit:
         """There will be something to do about a pause then."""
         if due is not None and self.alarm is not None:
             self.alarm(due)
+
+    def pass_on(self, task: TaskId) -> None:
+        """This task is not here: other engines, if there are any, may have it or want it."""
+        news = self.store.news
+        if news is not None:
+            news.tell(task)
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether somebody else may hold by now what this worker holds."""
+        return self.lease_until is not None and self.clock.monotonic() > self.lease_until
 
     def finals_until(self, state: TaskState) -> Instant | None:
         """When a task that is being cancelled gives its `finally` steps up; a halt does not use up their time."""

@@ -94,6 +94,7 @@ class Loop:
         if len(self._fresh) >= FRESH_MAX:
             self._fresh.clear()
         self._fresh[state.id] = state
+        self._kit.pass_on(state.id)
         self.nudge()
 
     def carries(self, task: TaskId) -> bool:
@@ -123,8 +124,17 @@ class Loop:
             return
         if task is not None:
             self._nudged.add(task)
+            self._kit.pass_on(task)
         self._more = True
         self._wake.set()
+
+    def hear(self, task: TaskId) -> None:
+        """Another engine has spoken of this task: it is looked at if it is here, else it may be claimed."""
+        if task in self._walks or task in self._dormant or task in self._adopting:
+            self.nudge(task)
+        else:
+            self._more = True
+            self._wake.set()
 
     def rouse(self, task: TaskId) -> bool:
         """What a task waited for may have come; whether it was here and waited for nothing but such things."""
@@ -181,6 +191,18 @@ class Loop:
         if carriers:
             await asyncio.wait(carriers)
 
+    async def abandon(self) -> None:
+        """The lease is lost: everything is dropped unheard, because somebody else may have it by now."""
+        held = [*self._walks, *self._dormant]
+        await self.die()
+        self._dormant.clear()
+        self._fresh.clear()
+        self._suspect = self._next_due = None
+        for task in held:
+            gate.forget(task, self._kit)
+        self._more = True
+        self._wake.set()
+
     @property
     def own(self) -> frozenset[TaskId] | None:
         """The only tasks this loop carries; None: all."""
@@ -225,6 +247,7 @@ class Loop:
             limit=room,
             only=None if self._only is None else frozenset(self._only),
             passing_over=frozenset(self._passed_over),
+            tools=None if self._kit.store.news is None else self._kit.catalog.names,
             suspect_from=SUSPECT,
             suspects=int(self._suspect_settled()),
         )

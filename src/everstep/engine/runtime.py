@@ -7,10 +7,11 @@ Nothing is accepted before the scan is done; if it fails, the gate stays closed 
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from everstep.domain.errors import EngineClosed, EverstepError
-from everstep.domain.ids import TaskId
+from everstep.domain.errors import EngineClosed, EverstepError, StoreError
+from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.engine import halt
 from everstep.engine.heartbeat import Heartbeat
@@ -26,6 +27,9 @@ from everstep.ports.telemetry import Telemetry
 
 CALLS_SHARE: Final = 0.7
 """Of the time to stop, calls get this much; the rest is to write down, say good-bye and let go."""
+
+AGAIN_MS = 1_000
+"""Between two tries to join again."""
 
 
 @record
@@ -55,6 +59,7 @@ class Runtime:
         self._carries = carries
         self._heartbeat: Heartbeat | None = None
         self._carrying: asyncio.Task[None] | None = None
+        self._rejoining: asyncio.Task[None] | None = None
         self._telling: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
@@ -63,9 +68,10 @@ class Runtime:
         await self.kit.store.open(self._worker)
         self.kit.breakers.learned(await self.kit.store.troubles.breakers())
         self.gate = Gate(ready=False, reason="recovery scan")
-        self._telling = [asyncio.create_task(tell_all(self.kit.feed.join(None), one)) for one in self.telemetry()]
-        self._heartbeat = Heartbeat(self.kit)
-        self._heartbeat.start()
+        self._telling = [
+            asyncio.create_task(tell_all(self.kit.feed.join(None, own=True), one)) for one in self.telemetry()
+        ]
+        self._begin_to_beat()
 
     async def recover(self) -> int:
         """Find what dead workers left, then open the gate."""
@@ -78,17 +84,57 @@ class Runtime:
             self.gate = Gate(ready=False, reason=f"the recovery scan failed: {error.message}")
             raise
         self._pass(Gate(ready=True, reason="", recovered=recovered), "live")
+        self.duties.meet(carries=self._carries)
         if self._carries:
             self._carrying = asyncio.create_task(self.loop.carry())
             self.duties.start()
         return recovered
 
+    def _begin_to_beat(self) -> None:
+        shared = self.kit.store.news is not None
+        self._heartbeat = Heartbeat(self.kit, self._lose if shared else None)
+        self._heartbeat.start()
+
+    def _lose(self) -> None:
+        """The lease is somebody else's, or may be: drop everything, and come back as somebody new."""
+        if not self.kit.closing:
+            self._pass(Gate(ready=False, reason="the lease was lost; joining again"), "dead")
+            self._rejoining = asyncio.create_task(self._rejoin())
+
+    async def _rejoin(self) -> None:
+        kit, news = self.kit, self.kit.store.news
+        assert self._heartbeat is not None
+        assert news is not None
+        await self.loop.abandon()
+        while not kit.closing:
+            self._heartbeat.stop()
+            now = kit.clock.now()
+            reborn = replace(self._worker, id=WorkerId(kit.entropy.new_id("w")), started_at=now, heartbeat_at=now)
+            try:
+                await news.rejoin(reborn)
+                self._worker, kit.worker = reborn, reborn.id
+                kit.actor = replace(kit.actor, id=reborn.id)
+                self._begin_to_beat()
+                await scan(kit, stale_before(kit))
+            except StoreError as error:
+                kit.sink.trouble("cannot join again", error)
+                await kit.clock.sleep_until(Instant(kit.clock.now() + AGAIN_MS))
+                continue
+            kit.sink.note("joined again", worker=reborn.id)
+            self._pass(replace(self.gate, ready=True, reason=""), "live")
+            self.loop.look_again()
+            return
+
     async def close(self) -> None:
         """Planned stop: grace for calls, then everything is let go and marked released."""
         self._pass(Gate(ready=False, reason="stopping"), "draining")
         self.kit.fault("stop.release.before")
+        if self._rejoining is not None:
+            self.kit.closing = True
+            await self._rejoining
         await self.loop.stop(self.kit.limits.shutdown_grace_s * CALLS_SHARE)
         self.duties.stop()
+        await self.duties.part()
         if self._carrying is not None:
             await self._carrying
             await self.duties.end()
@@ -108,7 +154,8 @@ class Runtime:
 
     async def die(self) -> None:
         """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""
-        duties = [*([] if self._carrying is None else [self._carrying]), *self.duties.running]
+        own = (self._carrying, self._rejoining)
+        duties = [*(duty for duty in own if duty is not None), *self.duties.running]
         for duty in duties:
             duty.cancel()
         if duties:

@@ -8,7 +8,7 @@ from everstep.domain.events import Who
 from everstep.domain.ids import Digest, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem
-from everstep.domain.states import TERMINAL, TaskStatus
+from everstep.domain.states import CLAIMABLE, TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine import control
@@ -151,10 +151,18 @@ class Desk(Signalling):
         """
         subscription = self._kit.feed.join(task, types)
         try:
-            if not self._runtime.loop.carries(task):
+            read = self._runtime.loop.carries(task)
+            while not read or subscription.overflowed:
+                subscription.caught_up()
+                read = True
                 async for event in self.events(task, after, follow=False):
                     if event.type in types:
                         return event
+                if subscription.closed:
+                    return None
+                live = await subscription.wait()
+                if live:
+                    return live[0]
             return next(iter(await subscription.wait()), None)
         finally:
             subscription.close()
@@ -178,6 +186,14 @@ class Desk(Signalling):
     def carry(self, task: TaskId) -> None:
         """Let a foreground engine carry this task too."""
         self._runtime.loop.carry_too(task)
+
+    async def idle(self) -> bool:
+        """Whether nothing is walked here, and nothing can be claimed."""
+        loop = self._runtime.loop
+        if loop.busy:
+            return False
+        claimable = TaskFilter(statuses=CLAIMABLE, limit=1)
+        return not (await self._kit.store.list_tasks(claimable)).items and not loop.busy
 
     async def info(self) -> Info:
         """The store's figures."""

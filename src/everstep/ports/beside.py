@@ -5,6 +5,7 @@ from typing import Protocol
 from everstep.ports.handles import Handles
 from everstep.ports.history import History
 from everstep.ports.keyring import Keyring
+from everstep.ports.news import News
 from everstep.ports.signals import Signals
 
 
@@ -22,6 +23,10 @@ class Beside(Protocol):
     @property
     def signals(self) -> Signals:
         """Who waits for what from outside, and what has come."""
+
+    @property
+    def news(self) -> News | None:
+        """What other engines do to the same store; None: there are no others."""
 
     @property
     def handles(self) -> Handles:

@@ -23,6 +23,7 @@ from everstep.domain.states import TaskStatus
 from everstep.domain.task import Command, Intent, Lease, NewTask, Proposal, StepCommit, Sweep, TaskRow, TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.beside import Beside
+from everstep.ports.worker import Worker as Worker  # noqa: PLC0414 -- part of this port too
 
 
 @hot_record
@@ -170,20 +171,6 @@ class PauseFilter:
     timed: bool = False
     """Only open ones that run out, the next one first."""
     limit: int = 500
-
-
-@record
-class Worker:
-    """One incarnation of one process."""
-
-    id: WorkerId
-    name: str
-    host: str
-    pid: int
-    version: str
-    started_at: Instant
-    heartbeat_at: Instant
-    released: bool = False
 
 
 @record

@@ -104,6 +104,15 @@ KEYS: Final = (
         within=(0, 10_000),
     ),
     _key(
+        "engine.janitor",
+        DURATION,
+        "5s",
+        "how often an engine looks for what dead workers have left, on PostgreSQL",
+        within=(100, 60 * SECOND),
+    ),
+    _key("engine.name", TEXT, "", "what this worker is called in lists; empty: the name of the host"),
+    _key("engine.listen_dsn", TEXT, "", "an address that reaches PostgreSQL past a pooler, to listen for hints"),
+    _key(
         "engine.shutdown_grace",
         DURATION,
         "10s",

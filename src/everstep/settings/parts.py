@@ -15,12 +15,15 @@ class EngineSettings:
     tasks: int
     heartbeat_ms: Millis
     stale_after_ms: Millis
+    janitor_ms: Millis
     max_recoveries: int
     shutdown_grace_ms: Millis
     step_timeout_ms: Millis
     pause_timeout_ms: Millis
     on_pause_timeout: str
     signal_keep_ms: Millis
+    listen_dsn: str
+    name: str
 
 
 @record

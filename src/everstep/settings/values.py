@@ -97,7 +97,7 @@ class Settings:
         """Every key with its value as it would be written, and its source."""
         every = (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
         said = {key.name: key.written(self.said[key.name].value) for key in every}
-        said["store"] = shown_store(self.store)
+        said["store"], said["engine.listen_dsn"] = shown_store(self.store), shown_store(self.engine.listen_dsn)
         return {name: {"value": value, "source": self.source_of(name)} for name, value in said.items()}
 
     @property
@@ -220,6 +220,9 @@ def _engine(merged: "_Merged") -> EngineSettings:
         pause_timeout_ms=Millis(merged.number("engine.pause_timeout")),
         on_pause_timeout=merged.text("engine.on_pause_timeout"),
         signal_keep_ms=Millis(merged.number("engine.signal_keep")),
+        janitor_ms=Millis(merged.number("engine.janitor")),
+        listen_dsn=merged.text("engine.listen_dsn"),
+        name=merged.text("engine.name"),
     )
     if settings.stale_after_ms <= 2 * settings.heartbeat_ms:
         nearer = merged.louder("engine.stale_after", "engine.heartbeat")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
@@ -23,6 +24,9 @@ from everstep.wire.values import loads_strict
 
 class MemoryStore(MemoryTraffic):
     """The verbs of the port on dictionaries. Every verb is one turn of the loop, so it needs no lock."""
+
+    news: Final = None
+    """One engine: nobody else writes."""
 
     def __init__(self) -> None:
         self._tasks: dict[i.TaskId, Kept] = {}

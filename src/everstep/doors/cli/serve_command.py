@@ -60,7 +60,7 @@ def serve(*, browser: bool, testing: bool, **flags: Any) -> int:  # noqa: ANN401
                 webbrowser.open(ready.sign_in_url)
 
         stopping = asyncio.Event()
-        _stop_on_signals(stopping, current)
+        stop_on_signals(stopping, current)
         await serve(settings, tell, stopping, testing=testing)
         if current.json:
             current.result_json({"type": "result", "ok": True, "exit_code": 0})
@@ -118,7 +118,7 @@ def shown_path(path: Path) -> str:
     return str(path)
 
 
-def _stop_on_signals(stopping: asyncio.Event, current: Session) -> None:
+def stop_on_signals(stopping: asyncio.Event, current: Session) -> None:
     """The first stops it in order; the second at once, which loses nothing either."""
     loop = asyncio.get_running_loop()
 

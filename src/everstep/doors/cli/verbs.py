@@ -27,6 +27,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "init": Entry("init_command", "Make a folder with a plan, a tool and a configuration"),
         "run": Entry("run_command", "Carry out a plan, or go on with it where it stopped"),
         "serve": Entry("serve_command", "Carry tasks, and answer programs and browsers"),
+        "worker": Entry("worker_command", "Carry tasks, beside as many others as you like"),
         "mcp": Entry("mcp_command", "Answer MCP clients: workflows as prompts, tasks, tools"),
         "doctor": Entry("doctor_command", "Check this machine and this store"),
     },

@@ -5,6 +5,7 @@ import asyncio
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.upkeep.historian import CLOSING_S, Historian
+from everstep.engine.upkeep.neighbours import Neighbours
 from everstep.engine.upkeep.pressure import Pressure
 from everstep.engine.upkeep.schedule import Schedule
 from everstep.engine.upkeep.timers import Timers
@@ -20,6 +21,9 @@ class Duties:
         kit.stir = self._stir
         self._timers = Timers(kit, lambda: loop.own, loop.nudge)
         self._pressure = None if gauge is None else Pressure(kit, gauge, loop)
+        self._kit = kit
+        self._loop = loop
+        self._meeting: asyncio.Task[None] | None = None
         self._timing: asyncio.Task[None] | None = None
         self._watches: list[asyncio.Task[None]] = []
 
@@ -27,6 +31,19 @@ class Duties:
         """Something began or ended."""
         self.historian.stir()
         self.schedule.stir()
+
+    def meet(self, *, carries: bool) -> None:
+        """Look what other engines do, if there are any."""
+        news = self._kit.store.news
+        if news is not None:
+            neighbours = Neighbours(self._kit, self._loop, news, carries=carries)
+            self._meeting = asyncio.create_task(neighbours.watch())
+
+    async def part(self) -> None:
+        """Look no more."""
+        if self._meeting is not None:
+            self._meeting.cancel()
+            await asyncio.wait((self._meeting,))
 
     def start(self) -> None:
         """From now on."""
@@ -51,4 +68,5 @@ class Duties:
     @property
     def running(self) -> list[asyncio.Task[None]]:
         """All of them."""
-        return [*([] if self._timing is None else [self._timing]), *self._watches]
+        single = [duty for duty in (self._timing, self._meeting) if duty is not None]
+        return [*single, *self._watches]

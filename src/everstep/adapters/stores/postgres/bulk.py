@@ -6,10 +6,7 @@ back and done again unit by unit.
 
 from typing import Any
 
-import psycopg
-
 from everstep.adapters.stores.postgres.desk import PgDesk
-from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.sql.apply import CreateUnit, StepUnit, Unit
 from everstep.adapters.stores.sql.desk import Mismatch, last_link
 from everstep.adapters.stores.sql.rows import Guard, guard_of, stale
@@ -88,15 +85,9 @@ class Bulk:
         desk = self._desk
         if self._updates:
             self._updates.sort(key=lambda row: row[11])  # tasks are locked in the order of their numbers
-            if self._all_at_once("update_tasks", self._updates) != len(self._updates):
+            if desk.change_at_once("update_tasks", self._updates) != len(self._updates):
                 raise Mismatch
         desk.change_many("insert_task", self._tasks)
-        if self._events:
-            self._all_at_once("insert_events", desk.placed(self._events))
+        desk.insert_events(self._events)
         for num, unit in self._questions:
             desk.change_pauses(num, unit.task, unit.pauses)
-
-    def _all_at_once(self, name: str, rows: list[tuple[Any, ...]]) -> int:
-        """One statement that takes a list per column."""
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        return psycopg.Cursor(self._desk.connection).execute(sql(name), columns).rowcount

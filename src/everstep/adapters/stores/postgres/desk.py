@@ -1,6 +1,8 @@
 """The desk on a shared database: what others may write meanwhile is locked, or compared by the write itself."""
 
-from typing import Any, Final
+from typing import Any
+
+import psycopg
 
 from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.journal import too_many_tasks
@@ -9,9 +11,6 @@ from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.sql.desk import HALT, Desk, Guards
 from everstep.adapters.stores.sql.rows import Guard, guard_of
 from everstep.domain.ids import TaskId, WorkerId
-
-PLACES: Final = 20
-"""Bits of a place that count within a transaction."""
 
 
 class PgDesk(Desk):
@@ -23,18 +22,17 @@ class PgDesk(Desk):
         self.me = me
         self.seal = seal
         self._halted: bool | None = None
-        self._place = 0
         self._numbers: list[int] = []
         self._headroom: dict[str, int] = {}
         self._locked: set[TaskId] = set()
 
-    def begin(self, number: int) -> None:
+    def begin(self, me: WorkerId, number: int) -> None:
         """A new transaction, with a mark by which it can be found again."""
+        self.me = me
         cursor = self.connection.execute(sql("begin"), {"number": number, "worker": self.me})
         while cursor.nextset():
             pass
-        ((place, halted),) = cursor.fetchall()
-        self._place, self._halted = place << PLACES, halted
+        ((self._halted,),) = cursor.fetchall()
         self._headroom.clear()
         self._locked.clear()
 
@@ -60,13 +58,15 @@ class PgDesk(Desk):
         return cursor.rowcount
 
     def insert_events(self, rows: list[tuple[Any, ...]]) -> None:
-        """Placed by transaction, then by count."""
-        self.change_many("insert_event", self.placed(rows))
+        """Their tasks are locked by now, so their places are in order."""
+        self.change_at_once("insert_events", rows)
 
-    def placed(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """The same, each with its place."""
-        first, self._place = self._place, self._place + len(rows)
-        return [(place, *row) for place, row in enumerate(rows, first)]
+    def change_at_once(self, name: str, rows: list[tuple[Any, ...]]) -> int:
+        """One statement that takes a list per column; how many rows it changed."""
+        if not rows:
+            return 0
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        return psycopg.Cursor(self.connection).execute(sql(name), columns).rowcount
 
     def candidates(self, name: str, values: Any) -> list[tuple[Any, ...]]:
         """Locked first; the ends of their journals are read after, when nobody can write them any more."""
@@ -75,7 +75,7 @@ class PgDesk(Desk):
         return [(*row[:6], heads[row[0]], *row[7:]) for row in found]
 
     def forget_journal(self, num: int) -> None:
-        """Places are never given again: transactions are numbered upwards."""
+        """Places are never given again."""
         self.change("delete_events", (num,))
 
     def number(self) -> int:

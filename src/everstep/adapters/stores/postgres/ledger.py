@@ -57,6 +57,10 @@ class PgLedger:
         self.resolved = {"committed": 0, "sent again": 0}
         """What became of commits whose answer was lost."""
 
+    def become(self, me: WorkerId) -> None:
+        """Another incarnation from the next batch on; its mark is there already."""
+        self._me = me
+
     def open(self, connection: Connection) -> None:
         """Take over a connection that is set up."""
         self._desk = PgDesk(connection, self._guards, self._me, self._seal)
@@ -137,7 +141,7 @@ class PgLedger:
 
     def _begin(self, desk: PgDesk) -> None:
         self._number += 1
-        desk.begin(self._number)
+        desk.begin(self._me, self._number)
 
     def _in_bulk(self, desk: PgDesk, units: Sequence[Unit]) -> list[object]:
         """Together what can be written together, then the rest in its order."""

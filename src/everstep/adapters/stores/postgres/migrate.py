@@ -6,15 +6,19 @@ once are one after the other. `min_schema` says which programs may still work be
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 import psycopg
 
-from everstep.adapters.stores.postgres.connect import Connection, read
+from everstep.adapters.stores.postgres.connect import Connection, connect, read, translated
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.sql.migrations import Migration, migrations_of
 from everstep.domain.errors import StoreRefused
 from everstep.domain.ids import Instant
 from everstep.ports.fault import Fault, no_fault
+
+_RACED: Final = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, psycopg.errors.DuplicateObject)
+"""Somebody else makes the same at the same time."""
 
 
 def migrations() -> tuple[Migration, ...]:
@@ -52,9 +56,7 @@ def version_of(connection: Connection, known: Sequence[Migration]) -> int:
 
 def migrate(connection: Connection, at: Instant, *, known: Sequence[Migration], fault: Fault = no_fault) -> int:
     """Forward to the newest schema; how many steps that took."""
-    with suppress(
-        psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable
-    ):  # somebody else is making it at the same time
+    with suppress(*_RACED):
         read(connection, "make_meta")
     steps = 0
     while True:
@@ -70,6 +72,12 @@ def migrate(connection: Connection, at: Instant, *, known: Sequence[Migration], 
             fault("migrate.apply.mid")
         fault("migrate.apply.after")
         steps += 1
+
+
+def migrate_at(url: str, at: Instant) -> int:
+    """The same, from an address."""
+    with translated(), connect(url) as connection:
+        return migrate(connection, at, known=migrations())
 
 
 def migrate_down(connection: Connection, to: int, *, known: Sequence[Migration]) -> None:

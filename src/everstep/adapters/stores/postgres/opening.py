@@ -1,5 +1,6 @@
 """From an address to a connection that may write: connect, look, register. Blocking: called from a thread."""
 
+import json
 from typing import Final
 
 from everstep.adapters.stores.chain import Seal, seal_with
@@ -21,6 +22,8 @@ class Setup:
     durability: Durability
     fault: Fault
     audit_key: str = ""
+    listen_url: str = ""
+    """Where hints are listened for; empty: the same address."""
 
     @property
     def seal(self) -> Seal:
@@ -35,21 +38,24 @@ def prepare(setup: Setup, worker: Worker, clock: Clock) -> tuple[Connection, int
             verify(connection, setup.durability)
             version = refuse_other(connection, migrations())
             with connection.transaction():
-                _register(connection, worker, clock)
+                register(connection, worker, clock)
         except BaseException:
             connection.close()
             raise
     return connection, version
 
 
-def _register(connection: Connection, worker: Worker, clock: Clock) -> None:
-    """One more incarnation. A store that came from elsewhere goes on behind the places that it holds."""
+def register(connection: Connection, worker: Worker, clock: Clock) -> None:
+    """One more incarnation."""
     at, age = worker.started_at, clock.now() - worker.heartbeat_at
     read(connection, "forget_workers", {"before": at - FORGET_MS})
     read(connection, "forget_batches")
-    columns = (worker.id, worker.name, worker.host, worker.pid, worker.version, at, worker.heartbeat_at, age)
-    read(connection, "insert_worker", columns)
+    who = (worker.id, worker.name, worker.host, worker.pid, worker.version, json.dumps(worker.tools))
+    read(connection, "insert_worker", (*who, at, worker.heartbeat_at, age))
     read(connection, "insert_batch", (worker.id,))
-    ((highest, next_transaction, places),) = read(connection, "highest_place")
-    if highest >= next_transaction + places:
-        read(connection, "put_meta", ("places", str(highest + 1 - next_transaction)))
+
+
+def rejoin(setup: Setup, worker: Worker, clock: Clock) -> None:
+    """Another incarnation of the same engine."""
+    with translated(), connect(setup.url) as connection, connection.transaction():
+        register(connection, worker, clock)

@@ -2,15 +2,16 @@
 -- Every connection may be another one than a moment ago (pgbouncer): nothing outlives its transaction.
 
 -- name: begin
--- One message: the transaction, its patience, its mark (who lost the answer to COMMIT finds it, or does not), and what all
--- its units need to know: its place in the order of all commits, and whether everything is halted.
+-- One message: the transaction, its patience, its mark (who lost the answer to COMMIT finds it, or does not), a sign for
+-- whoever reads all journals as one line (`upto`), and what its units need to know: whether everything is halted.
 BEGIN;
 SET LOCAL statement_timeout = '10s';
 SET LOCAL lock_timeout = '2s';
 SET LOCAL idle_in_transaction_session_timeout = '10s';
 UPDATE batches SET number = %(number)s WHERE worker = %(worker)s;
-SELECT pg_current_xact_id()::text::bigint + (SELECT value::bigint FROM meta WHERE key = 'places'),
-       EXISTS (SELECT 1 FROM meta WHERE key = 'halt');
+SELECT pg_advisory_xact_lock_shared(('batches'::regclass::oid::bigint & 2147483647)::int, (last_value & 2147483647)::int)
+FROM places;
+SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'halt');
 
 -- name: commit
 -- One flush.
@@ -37,6 +38,11 @@ DELETE FROM batches WHERE worker NOT IN (SELECT id FROM workers);
 BEGIN READ ONLY;
 SET LOCAL statement_timeout = %(patience)s;
 
+-- name: begin_telling
+-- So has a hint.
+BEGIN;
+SET LOCAL statement_timeout = %(patience)s;
+
 -- name: end_reading
 -- Nothing was written.
 COMMIT;
@@ -45,14 +51,10 @@ COMMIT;
 -- A row lock, whether there was a row or not.
 INSERT INTO turns (name) VALUES (%s) ON CONFLICT (name) DO UPDATE SET name = excluded.name;
 
--- name: insert_event
--- One line of the journal; the unique index refuses a seq that is there.
-INSERT INTO events (id, task, seq, at, type, step, body, hash) VALUES (%s, %s, %s, %s, %s, %s, %s, %s);
-
 -- name: insert_events
 -- Many lines at once.
-INSERT INTO events (id, task, seq, at, type, step, body, hash)
-SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::text[], %b::bytea[]);
+INSERT INTO events (task, seq, at, type, step, body, hash)
+SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::text[], %b::bytea[]);
 
 -- name: update_tasks
 -- Many holders' writes at once; how many rows come back confirms the guards. Those that give up their lease do so here.
@@ -98,7 +100,7 @@ SELECT t.num, e.hash FROM tasks t JOIN events e ON e.task = t.num AND e.seq = t.
 UPDATE tasks
 SET status = %(status)s, generation = %(generation)s, ended_at = %(ended_at)s, outcome = %(outcome)s,
     error_code = %(error_code)s, last_seq = %(last_seq)s, updated_at = %(at)s, done = done + %(ends)s,
-    recoveries = CASE WHEN %(outcomes)s::int <> 0 THEN 0 ELSE recoveries END, told = %(last_seq)s
+    recoveries = CASE WHEN %(outcomes)s::int <> 0 THEN 0 ELSE recoveries END, told = told + 1
 WHERE num = %(num)s AND last_seq = %(old_last_seq)s;
 
 -- name: claim_candidates
@@ -150,8 +152,8 @@ WHERE id = %s AND task = %s AND status = 'open';
 
 -- name: insert_worker
 -- One incarnation of one process; its name is never used twice. Its beats are kept by the clock of the database.
-INSERT INTO workers (id, name, host, pid, version, started_at, heartbeat_at, beaten_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s, (extract(epoch FROM clock_timestamp()) * 1000)::bigint - %s);
+INSERT INTO workers (id, name, host, pid, version, tools, started_at, heartbeat_at, beaten_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, (extract(epoch FROM clock_timestamp()) * 1000)::bigint - %s);
 
 -- name: beat_worker
 -- A fenced or released incarnation never returns.
@@ -179,18 +181,18 @@ WHERE t.id = ANY (ARRAY(SELECT json_array_elements_text(%(ids)s::json)))
 ORDER BY e.task, e.seq;
 
 -- name: upto
--- A part of what reads all journals as one line: up to which place that line is complete. Transactions of this store that
--- are under way hold a lock on `batches` from before they get their number; a transaction whose locks are gone is visible
--- to the statement that follows. Those of other stores and programs do not matter.
-SELECT set_config('everstep.upto',
-                  ((least(now.next, min(now.next - ((now.next - own.transactionid::text::bigint) & 4294967295)))
-                    + (SELECT value::bigint FROM meta WHERE key = 'places')) << 20)::text, true)
-FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) now
-LEFT JOIN (pg_locks writing JOIN pg_locks own ON own.pid = writing.pid AND own.locktype = 'transactionid'
-                                             AND own.mode = 'ExclusiveLock' AND own.granted)
-       ON writing.locktype = 'relation' AND writing.relation = 'batches'::regclass AND writing.mode = 'RowExclusiveLock'
-      AND writing.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-GROUP BY now.next;
+-- A part of what reads all journals as one line: up to which place that line is complete. A place is taken when its task
+-- is locked, so each journal is in order. A transaction that is under way shows which place was the last when it began,
+-- and takes later ones; one that does not show it any more is over, and visible to the statement that follows.
+SELECT set_config('everstep.upto', last_value::text, true) FROM places;
+SELECT set_config('everstep.upto', min(began.place)::text, true)
+FROM (SELECT current_setting('everstep.upto')::bigint AS place
+      UNION ALL
+      SELECT last.place - ((last.place - l.objid::bigint) & 2147483647)
+      FROM (SELECT current_setting('everstep.upto')::bigint AS place) last, pg_locks l
+      WHERE l.locktype = 'advisory' AND l.objsubid = 2
+        AND l.classid::bigint = 'batches'::regclass::oid::bigint & 2147483647
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) began;
 
 -- name: read_tail
 -- All journals as one line, from a place on; never past a transaction that is still under way.
@@ -199,7 +201,7 @@ GROUP BY now.next;
 SELECT e.id, t.owner, t.id, e.seq, e.type, e.step, e.body
 FROM events e JOIN tasks t ON t.num = e.task
 WHERE e.id > %(after)s AND (%(owner)s IS NULL OR t.owner = %(owner)s)
-  AND e.id < current_setting('everstep.upto')::bigint
+  AND e.id <= current_setting('everstep.upto')::bigint
 ORDER BY e.id LIMIT %(limit)s;
 
 -- name: tail_end
@@ -208,13 +210,8 @@ ORDER BY e.id LIMIT %(limit)s;
 ;
 SELECT e.id, t.owner, t.id, e.seq, e.type, e.step, e.body
 FROM events e JOIN tasks t ON t.num = e.task
-WHERE e.id < current_setting('everstep.upto')::bigint
+WHERE e.id <= current_setting('everstep.upto')::bigint
 ORDER BY e.id DESC LIMIT 1;
-
--- name: highest_place
--- Of the last line of any journal, committed or not worth waiting for.
-SELECT coalesce(max(id), 0) >> 20, pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
-       (SELECT value::bigint FROM meta WHERE key = 'places') FROM events;
 
 -- name: of_tasks
 -- A part of every list of tasks: which of them are asked for.
@@ -318,7 +315,7 @@ ORDER BY found.id DESC LIMIT %(limit)s;
 ;
 SELECT coalesce(max(part.id), %(after)s) FROM (
     SELECT id FROM events
-    WHERE id > %(after)s AND id < current_setting('everstep.upto')::bigint
+    WHERE id > %(after)s AND id <= current_setting('everstep.upto')::bigint
     ORDER BY id LIMIT %(limit)s) part;
 
 -- name: gather_calls
@@ -448,17 +445,23 @@ INSERT INTO meta (key, value) VALUES ('min_schema', '1') ON CONFLICT DO NOTHING;
 -- One migrates, the others wait.
 SELECT value FROM meta WHERE key = 'min_schema' FOR UPDATE;
 
--- name: held_since
--- Tasks of this worker that somebody else has written a command for.
+-- name: told_tasks
+-- Tasks of this worker that somebody else has written or spoken of.
 SELECT id, told FROM tasks WHERE worker = %s AND told > 0;
 
 -- name: heads_since
 -- How far the journals of these tasks go.
 SELECT id, last_seq FROM tasks WHERE id = ANY (%s::text[]);
 
--- name: is_claimable
--- Whether there is anything to claim.
-SELECT EXISTS (SELECT 1 FROM tasks WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling'));
+-- name: waiting_tasks
+-- What could be claimed, and for how long the oldest of it has waited; the sign by which one adds workers.
+SELECT count(*), coalesce(greatest(0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint - min(updated_at)), 0)
+FROM tasks WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling');
+
+-- name: tell
+-- A hint for whoever holds these tasks, which is found by looking too; and for whoever listens.
+UPDATE tasks SET told = told + 1 WHERE id = ANY (%(tasks)s::text[]) AND worker IS NOT NULL;
+SELECT pg_notify('everstep_' || current_schema(), array_to_string(%(tasks)s::text[], ' '));
 
 -- name: notify
 -- A hint for whoever listens.

@@ -25,9 +25,11 @@ class PgReader:
     def __init__(self, url: str) -> None:
         self._connection = connect(url)
 
-    def rows(self, name: str, values: Any = None, *, within_s: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(
+        self, name: str, values: Any = None, *, within_s: float | None = None, writes: bool = False
+    ) -> list[tuple[Any, ...]]:
         """All rows of a named statement, in a transaction that has its patience in the same message."""
-        text = question(name, READ_MAX_S if within_s is None else within_s)
+        text = question(name, READ_MAX_S if within_s is None else within_s, writes=writes)
         cursor = self._connection.execute(text, values)
         rows: list[tuple[Any, ...]] = []
         more: bool | None = True

@@ -36,7 +36,7 @@ def sql(name: str) -> str:
 
 
 @cache
-def question(name: str, within_s: float) -> str:
-    """A statement that only reads, in a transaction of its own with its patience: one message."""
-    begin = sql("begin_reading").replace("%(patience)s", str(int(within_s * 1000)))
+def question(name: str, within_s: float, *, writes: bool = False) -> str:
+    """A statement in a transaction of its own with its patience, in which nearly all only read: one message."""
+    begin = sql("begin_telling" if writes else "begin_reading").replace("%(patience)s", str(int(within_s * 1000)))
     return ";\n".join((begin, sql(name), sql("end_reading")))

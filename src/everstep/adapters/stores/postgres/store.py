@@ -10,6 +10,7 @@ from pathlib import Path
 
 from everstep.adapters.stores.postgres.connect import Durability
 from everstep.adapters.stores.postgres.hold import Hold, open_store
+from everstep.adapters.stores.postgres.news import PgNews
 from everstep.adapters.stores.postgres.opening import Setup
 from everstep.adapters.stores.sql import audit, questions
 from everstep.adapters.stores.sql.store import SqlStore
@@ -33,9 +34,10 @@ class PgStore(SqlStore):
         fault: Fault = no_fault,
         durability: Durability = "power",
         audit_key: str = "",
+        listen_url: str = "",
     ) -> None:
         super().__init__(clock)
-        self._setup = Setup(url=url, durability=durability, fault=fault, audit_key=audit_key)
+        self._setup = Setup(url=url, durability=durability, fault=fault, audit_key=audit_key, listen_url=listen_url)
 
     @property
     def _hold(self) -> Hold:
@@ -52,7 +54,7 @@ class PgStore(SqlStore):
         """Mark the worker released, let go of everything. Closing twice is harmless."""
         held, self._held = self._held, None
         if held is not None:
-            await held.close(self._clock)
+            await held.close()
 
     def beat(self, worker: WorkerId, at: Instant) -> None:
         """Renew the worker's lease; raises LeaseLost when it was fenced."""
@@ -61,6 +63,11 @@ class PgStore(SqlStore):
     def _silence(self, me: WorkerId, before: Instant) -> dict[str, str | int]:
         now = self._clock.now()
         return {"at": now, "me": me, "age": now - before}
+
+    @property
+    def news(self) -> PgNews:
+        """What other engines do."""
+        return self._hold.news
 
     # Keeping
 

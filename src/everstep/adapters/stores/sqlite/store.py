@@ -7,6 +7,7 @@ neither. What is returned is durable.
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from everstep.adapters.stores.sql import audit, questions
 from everstep.adapters.stores.sql.store import SqlStore
@@ -24,6 +25,8 @@ class SqliteStore(SqlStore):
     """One file, one engine."""
 
     _held: Hold | None = None
+    news: Final = None
+    """One engine: nobody else writes."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ CREATE TABLE migrations (
     applied_at bigint NOT NULL
 );
 
-INSERT INTO meta (key, value) VALUES ('linked_after', '0'), ('places', '0');
+INSERT INTO meta (key, value) VALUES ('linked_after', '0');
 
 -- A member of an event. The text of an event may hold an escaped NUL, which `json` cannot give back.
 CREATE FUNCTION told(body text, VARIADIC path text[]) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -41,6 +41,10 @@ CREATE TABLE turns (name text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 50);
 
 CREATE SEQUENCE task_numbers;
 
+-- Places in the order of all commits; the first is nobody's.
+CREATE SEQUENCE places;
+SELECT nextval('places');
+
 CREATE TABLE tasks (
     num           bigint PRIMARY KEY,
     id            text COLLATE "C" NOT NULL UNIQUE,
@@ -70,7 +74,7 @@ CREATE TABLE tasks (
     labels        text NOT NULL DEFAULT '{}',
     tools         text NOT NULL DEFAULT '[]',
     parent        text COLLATE "C",
-    -- The seq of the last command beside a holder: who holds the task looks for it.
+    -- How often somebody else has written or spoken of a task that is held: its holder looks for it.
     told          bigint NOT NULL DEFAULT 0,
     CHECK ((ended_at IS NULL) = (status NOT IN ('completed', 'failed', 'cancelled')))
 ) WITH (fillfactor = 70);
@@ -86,9 +90,9 @@ CREATE INDEX tasks_by_plan ON tasks (owner, plan_name, created_at, num);
 CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent IS NOT NULL;
 CREATE INDEX tasks_ended ON tasks (owner, status, created_at, num) WHERE ended_at IS NOT NULL;
 
--- `id` is the place in the order of all commits: the number of the transaction, shifted, and a count within it.
+-- `id` is the place in the order of all commits.
 CREATE TABLE events (
-    id   bigint PRIMARY KEY,
+    id   bigint PRIMARY KEY DEFAULT nextval('places'),
     task bigint NOT NULL,
     seq  bigint NOT NULL,
     at   bigint NOT NULL,

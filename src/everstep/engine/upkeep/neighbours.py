@@ -1,0 +1,105 @@
+"""Other engines on the same store: what they left, what they said, what they did to tasks that are watched here.
+
+Hints come at once where the store can be listened to; everything is also looked for, so that a lost hint only costs
+time. Nothing here is needed where the store has one engine.
+"""
+
+from everstep.domain.errors import StoreError
+from everstep.domain.ids import Instant, Seq, TaskId
+from everstep.engine import halt
+from everstep.engine.kit import Kit
+from everstep.engine.loop import Loop
+from everstep.engine.recover import scan, stale_before
+from everstep.ports.news import Heard, News
+
+WATCHED_S = 0.25
+"""Between two looks at tasks that somebody watches here."""
+DEAF_S = 0.5
+"""Between two looks for commands where hints do not come."""
+LISTENING_S = 5.0
+CLAIM_MS = 1_000
+AFTER_TROUBLE_MS = 1_000
+
+
+class Neighbours:
+    """One engine's eye on the others. `carries`: whether it takes over what they leave."""
+
+    def __init__(self, kit: Kit, loop: Loop, news: News, *, carries: bool) -> None:
+        self._kit = kit
+        self._loop = loop
+        self._news = news
+        self._carries = carries
+        self._told: dict[TaskId, int] = {}
+        self._heads: dict[TaskId, Seq] = {}
+        self._end = 0
+        self._claim_at = self._sweep_at = Instant(0)
+        self._listening = False
+
+    async def watch(self) -> None:
+        """Until stopped."""
+        kit = self._kit
+        while not kit.closing:
+            heard = await self._news.wait(self._pace())
+            self._listening = heard.listening
+            try:
+                await self._look(heard)
+            except StoreError as error:
+                kit.sink.trouble("cannot look what other engines do", error)
+                await kit.clock.sleep_until(Instant(kit.clock.now() + AFTER_TROUBLE_MS))
+
+    def _pace(self) -> float:
+        if self._kit.feed.watched:
+            return WATCHED_S
+        return LISTENING_S if self._listening else DEAF_S
+
+    async def _look(self, heard: Heard) -> None:
+        await self._watched()
+        if not self._carries or self._kit.closing:
+            return
+        for task in sorted(heard.tasks):
+            self._loop.hear(task)
+        told = await self._news.told(self._kit.worker)
+        for task, times in told.items():
+            if self._told.get(task) != times:
+                self._loop.hear(task)
+        self._told = dict(told)
+        now = self._kit.clock.now()
+        if now >= self._sweep_at:
+            jitter = 0.8 + 0.4 * self._kit.entropy.draw()
+            self._sweep_at = Instant(now + int(self._kit.limits.janitor_ms * jitter))
+            await self._sweep()
+        if now >= self._claim_at:
+            self._claim_at = Instant(now + CLAIM_MS)
+            self._loop.nudge()
+
+    async def _sweep(self) -> None:
+        """What the dead have left, what was halted, which breakers have opened, which pauses run out."""
+        kit = self._kit
+        if await scan(kit, stale_before(kit)):
+            self._loop.nudge()
+        before = kit.passage.halted
+        await halt.learn(kit)
+        if (before is None) != (kit.passage.halted is None):
+            if before is not None:
+                kit.passage.lifted_at = kit.clock.now()
+            self._loop.look_again()
+        kit.breakers.compare(await kit.store.troubles.breakers())
+        kit.expect(kit.clock.now())
+
+    async def _watched(self) -> None:
+        """Whoever watches a task goes back to its journal when somebody else has written it."""
+        feed = self._kit.feed
+        watched = feed.watched
+        if not watched:
+            self._heads.clear()
+            return
+        heads = await self._news.heads([task for task in watched if task is not None])
+        for task, seq in heads.items():
+            if self._heads.get(task) != seq:
+                feed.look_again(task)
+        self._heads = dict(heads)
+        if None in watched:
+            last = await self._kit.store.tail.last()
+            if last is not None and last.place != self._end:
+                self._end = last.place
+                feed.look_again(None)

@@ -1,0 +1,41 @@
+"""News: what other engines do to the same store. Hints where to look, never the truth; a hint may be lost.
+
+A store that has one engine has none (`Beside.news` is None), and nobody looks.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from everstep.domain.ids import Seq, TaskId, WorkerId
+from everstep.domain.record import record
+from everstep.ports.worker import Worker
+
+
+@record
+class Heard:
+    """What was heard while one waited: tasks that somebody should look at; `listening`: whether hints come at all."""
+
+    tasks: frozenset[TaskId] = frozenset()
+    listening: bool = False
+
+
+class News(Protocol):
+    """The verbs."""
+
+    def tell(self, task: TaskId) -> None:
+        """Have whoever holds this task look at it, or whoever has room claim it. Returns at once."""
+
+    async def wait(self, within_s: float) -> Heard:
+        """Until something is heard, but no longer than about that: not all engines look at the same moment."""
+
+    async def told(self, worker: WorkerId) -> Mapping[TaskId, int]:
+        """Tasks of this worker that somebody else has written or spoken of, and how often."""
+
+    async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:
+        """How far these journals go."""
+
+    async def rejoin(self, worker: Worker) -> None:
+        """Go on as a new incarnation: the old one was fenced, or takes itself for dead, and never returns."""
+
+    async def waiting(self) -> tuple[int, int]:
+        """How many tasks wait to be claimed, and since when the oldest of them does: the age in milliseconds."""

@@ -1,0 +1,172 @@
+"""A fleet under trial: real `everstep worker` processes on a real PostgreSQL, and a client that asks and answers.
+
+The client drives everything through the public Engine; what is left behind is judged by the checker, from a dump of the
+journal and the log in which the tools themselves wrote what they did.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from everstep import Engine, Pause, Plan, Task
+from everstep.domain.values import JsonObject
+from everstep.errors import EverstepError
+from everstep.torture.checker import Bounds, check
+from everstep.torture.dump import dump
+from everstep.torture.history import Logs, Violation, read_effects
+
+ROOT = Path(__file__).parents[2]
+ENGINE: Final[JsonObject] = {
+    "heartbeat": "200ms",
+    "stale_after": "2s",
+    "janitor": "300ms",
+    "max_recoveries": 1000,
+    "shutdown_grace": "2s",
+}
+LEASE_S = 2.0
+PATIENCE_S = 240.0
+EFFECTS = ("pure", "once", "verifiable", "idempotent", "pure")
+
+
+def plan(steps: int) -> dict[str, Any]:
+    """Steps in line; two of ten must not be repeated."""
+    line = [{"id": f"s{n}", "tool": f"trial.{EFFECTS[n % len(EFFECTS)]}", "with": {"value": n}} for n in range(steps)]
+    return {"name": "crew", "steps": line}
+
+
+class Fleet:
+    """Workers, and who looks after them."""
+
+    def __init__(self, folder: Path, url: str, *, call_s: float = 0.002, worker_url: str | None = None) -> None:
+        self.folder = folder
+        self.url = url
+        self.effects = folder / "effects.jsonl"
+        self.effects.touch()
+        self._environ = {
+            **os.environ,
+            "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests' / 'fault'}",
+            "EVERSTEP_EFFECT_LOG": str(self.effects),
+            "EVERSTEP_EFFECT_LOG_CALL_S": str(call_s),
+        }
+        settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in ENGINE.items())
+        store = json.dumps(worker_url or url)
+        (folder / "everstep.toml").write_text(f'store = {store}\ntools = ["crew_tools"]\n[engine]\n{settings}\n')
+        (folder / "crew.plan.json").write_text(json.dumps(plan(10)))
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def call(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """A command in this folder, to its end."""
+        how: dict[str, Any] = {"cwd": self.folder, "env": self._environ, "capture_output": True, "timeout": 60}
+        return subprocess.run(self.command(*words), text=True, check=False, **how)
+
+    def command(self, *words: str) -> list[str]:
+        """A command of ours."""
+        return [sys.executable, "-m", "everstep", *words]
+
+    @property
+    def ready(self) -> int:
+        """How many have ever begun to work."""
+        return (self.folder / "workers.log").read_text().count('"ready"')
+
+    def hire(self, count: int = 1, *words: str) -> None:
+        """More workers; all have the same name, if nobody says otherwise."""
+        for _ in range(count):
+            with (self.folder / "workers.log").open("ab") as log:
+                self.workers.append(
+                    subprocess.Popen(
+                        self.command("worker", "--json", *words),
+                        cwd=self.folder,
+                        env=self._environ,
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                    )
+                )
+
+    def kill(self, worker: subprocess.Popen[bytes]) -> None:
+        """At once, with all that it started; somebody new comes."""
+        with suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+        self.workers.remove(worker)
+        self.hire()
+
+    async def stop(self, worker: subprocess.Popen[bytes], seconds: float) -> None:
+        """Freeze it for longer than its lease, then let it go on."""
+        os.killpg(worker.pid, signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        with suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGCONT)
+
+    def dismiss(self) -> list[int | None]:
+        """All of them, in order; how they ended."""
+        for worker in self.workers:
+            with suppress(ProcessLookupError):
+                worker.send_signal(signal.SIGTERM)
+        ends: list[int | None] = []
+        for worker in self.workers:
+            try:
+                ends.append(worker.wait(60))
+            except subprocess.TimeoutExpired:
+                os.killpg(worker.pid, signal.SIGKILL)
+                worker.wait()
+                ends.append(None)
+        self.workers = []
+        return ends
+
+    def engine(self) -> Engine:
+        """A client of the store that carries nothing."""
+        sys.path.insert(0, str(ROOT / "tests" / "fault"))
+        os.environ.setdefault("EVERSTEP_EFFECT_LOG", str(self.effects))
+        os.environ.setdefault("EVERSTEP_EFFECT_LOG_CALL_S", "0")
+        return Engine(self.url, config={"engine": ENGINE, "tools": ["crew_tools"]}, worker=False)
+
+    async def submit(self, engine: Engine, count: int) -> list[Task]:
+        """So many tasks, each by its key."""
+        loaded = Plan.load(self.folder / "crew.plan.json")
+        return [await insist(partial(engine.start, loaded, key=f"k{n}")) for n in range(count)]
+
+    async def finish(self, engine: Engine, count: int) -> None:
+        """Until all have ended; whoever asks about an uncertain call is answered from the log of what was done."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            tasks = (await insist(engine.desk.info)).tasks
+            if tasks.get("completed") == count:
+                return
+            assert time.monotonic() < until, (tasks, (self.folder / "workers.log").read_text()[-3000:])
+            for pause in await insist(engine.inbox):
+                with suppress(EverstepError):
+                    await self._answer(pause)
+            await asyncio.sleep(0.1)
+
+    async def _answer(self, pause: Pause) -> None:
+        assert pause.type == "uncertainOutcome", pause
+        made = [one for one in read_effects(self.effects) if (one.task, one.step) == (pause.task, pause.step)]
+        await (pause.happened(made[0].output) if made else pause.not_happened())
+
+    def judge(self) -> list[Violation]:
+        """What journal and effects prove against us."""
+        journal = dump(self.url, self.folder / "journal.db")
+        return check(journal, Logs(effects=read_effects(self.effects)), Bounds(max_recoveries=1000, healed=True))
+
+
+async def insist(ask: Callable[[], Awaitable[Any]], seconds: float = PATIENCE_S) -> Any:
+    """Ask again while the database is away."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return await ask()
+        except EverstepError as error:
+            if error.code not in {"store_unavailable", "overloaded", "not_ready"} or time.monotonic() > until:
+                raise
+            await asyncio.sleep(0.05)
