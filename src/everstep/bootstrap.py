@@ -8,7 +8,6 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
@@ -18,8 +17,7 @@ from everstep.adapters.isolation.trying import tried
 from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
 from everstep.adapters.secrets import KnownSecrets, gather
-from everstep.adapters.stores.sqlite.connect import Durability
-from everstep.adapters.stores.sqlite.store import SqliteStore
+from everstep.adapters.stores.named import migrate_store, move_store, store_of
 from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.telemetry.notify import Notifier
 from everstep.adapters.telemetry.redacted import RedactedSink
@@ -78,6 +76,7 @@ __all__ = [
     "assemble",
     "build",
     "migrate_store",
+    "move_store",
     "new_loop",
     "open_local_door",
     "plugin",
@@ -169,7 +168,7 @@ def the_world(settings: Settings) -> Outside:
     codec = Codec(inline_bytes_max=settings.limits.inline_bytes, bytes_max=settings.limits.artifact_bytes)
     fault = fault_points()
     return Outside(
-        store=_store(settings, clock, fault),
+        store=store_of(settings, clock, fault),
         clock=clock,
         pulse=ThreadPulse(),
         entropy=SystemEntropy(),
@@ -177,48 +176,6 @@ def the_world(settings: Settings) -> Outside:
         fault=fault,
         codec=codec,
         gauge=MachineGauge(settings.home.parent),
-    )
-
-
-def _store(settings: Settings, clock: Clock, fault: Fault) -> Store:
-    """A file, or the database that is named; never one instead of the other."""
-    if settings.store_path is not None:
-        return SqliteStore(
-            settings.store_path,
-            artifacts=settings.artifacts,
-            durability=cast("Durability", settings.durability),
-            clock=clock,
-            fault=fault,
-            audit_key=settings.audit_key,
-        )
-    postgres = _postgres("everstep.adapters.stores.postgres.store")
-    made = postgres.PgStore(
-        settings.store,
-        durability=settings.durability,
-        clock=clock,
-        fault=fault,
-        audit_key=settings.audit_key,
-        listen_url=settings.engine.listen_dsn,
-    )
-    return cast("Store", made)
-
-
-def _postgres(module: str) -> ModuleType:
-    """A part of the adapter, which needs a driver that not everybody has; raises SettingsError."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise SettingsError(
-            f"the store is a PostgreSQL, whose driver is not installed: {error}",
-            what_to_do="pip install 'everstep[postgres]'",
-        ) from error
-
-
-def migrate_store(settings: Settings) -> int:
-    """The schema of a database, forward to this program's; how many steps. Blocking."""
-    assert settings.store_path is None, "a file is migrated by opening it"
-    return cast(
-        "int", _postgres("everstep.adapters.stores.postgres.migrate").migrate_at(settings.store, SystemClock().now())
     )
 
 

@@ -58,10 +58,14 @@ class Fleet:
             "EVERSTEP_EFFECT_LOG_CALL_S": str(call_s),
         }
         settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in ENGINE.items())
-        store = json.dumps(worker_url or url)
-        (folder / "everstep.toml").write_text(f'store = {store}\ntools = ["crew_tools"]\n[engine]\n{settings}\n')
+        self._settings = f'tools = ["crew_tools"]\n[engine]\n{settings}\n'
+        self.settle(worker_url or url)
         (folder / "crew.plan.json").write_text(json.dumps(plan(10)))
         self.workers: list[subprocess.Popen[bytes]] = []
+
+    def settle(self, store: str) -> None:
+        """Where workers that are hired from now on find their tasks."""
+        (self.folder / "everstep.toml").write_text(f"store = {json.dumps(store)}\n{self._settings}")
 
     def call(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """A command in this folder, to its end."""
@@ -124,12 +128,12 @@ class Fleet:
         self.workers = []
         return ends
 
-    def engine(self) -> Engine:
+    def engine(self, store: str | None = None) -> Engine:
         """A client of the store that carries nothing."""
         sys.path.insert(0, str(ROOT / "tests" / "fault"))
         os.environ.setdefault("EVERSTEP_EFFECT_LOG", str(self.effects))
         os.environ.setdefault("EVERSTEP_EFFECT_LOG_CALL_S", "0")
-        return Engine(self.url, config={"engine": ENGINE, "tools": ["crew_tools"]}, worker=False)
+        return Engine(store or self.url, config={"engine": ENGINE, "tools": ["crew_tools"]}, worker=False)
 
     async def submit(self, engine: Engine, count: int) -> list[Task]:
         """So many tasks, each by its key."""

@@ -76,7 +76,7 @@ async def test_f20_f25_f26_five_twins_are_killed_frozen_and_left_without_a_datab
             assert frozen.poll() is None, "it was frozen, not killed"
             await until(lambda: "joined again" in log_of(fleet))
             ends = fleet.dismiss()
-        assert set(ends) <= {0, 6, -15}, "hired while there was no database: refused; at the very end: not begun yet"
+        assert set(ends) <= {0, 6, -15}, "hired without a database: refused; at the very end: not begun yet"
         assert fleet.judge() == []
 
 

@@ -1,15 +1,18 @@
-"""`everstep db migrate`: what changes a store as a whole."""
+"""`everstep db migrate`, `move`, `prune`: what changes a store as a whole."""
 
 import asyncio
 
 import click
 
-from everstep.bootstrap import migrate_store
+from everstep.bootstrap import migrate_store, move_store
+from everstep.domain.errors import NotFound
 from everstep.doors.cli.bench import open_keeping
 from everstep.doors.cli.confirm import confirm
 from everstep.doors.cli.connect import Opening, perform_steps, shown
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import plural
+from everstep.settings import Settings
+from everstep.settings.place import shown_store
 
 
 @click.command(cls=Verb, epilog="everstep db migrate --store postgresql://db.example/tasks")
@@ -31,3 +34,31 @@ def migrate() -> int:
         return 0
 
     return perform_steps(act)
+
+
+@click.command(cls=Verb, epilog="everstep db move postgresql://db.example/tasks")
+@click.argument("target_url")
+def move(target_url: str) -> int:
+    """Move this store, tasks in flight included, into the empty PostgreSQL at TARGET_URL; the file is closed then."""
+
+    async def act(opening: Opening) -> int:
+        current, settings = opening.session, opening.settings
+        must_exist(settings)
+        place = shown_store(target_url)
+        confirm(current, f"Move {shown(settings)} to {place}?", f"everstep db move {place}")
+        tasks = await asyncio.to_thread(move_store, settings, target_url)
+        if current.json:
+            current.result_json({"moved": tasks, "to": place})
+        else:
+            current.result(f"{plural(tasks, 'task')} moved to {place}")
+            current.say(f'  go on there: store = "{place}" in everstep.toml, or --store')
+        return 0
+
+    return perform_steps(act)
+
+
+def must_exist(settings: Settings) -> None:
+    """There has to be something to look after; raises NotFound."""
+    path = settings.store_path
+    if path is not None and not path.exists():
+        raise NotFound(f"there is no store {shown(settings)}", what_to_do="the first `everstep run` makes it")

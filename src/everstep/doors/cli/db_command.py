@@ -7,9 +7,9 @@ import click
 
 from everstep.domain.errors import Conflict, NotFound
 from everstep.doors.cli.bench import open_keeping
-from everstep.doors.cli.connect import Need, Opening, perform, perform_steps, shown
+from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.db_audit import audit
-from everstep.doors.cli.db_changes import migrate
+from everstep.doors.cli.db_changes import migrate, move, must_exist
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Group
@@ -25,7 +25,7 @@ def db() -> None:
     """Figures, integrity and copies of the store."""
 
 
-for command in (audit, migrate):
+for command in (audit, migrate, move):
     db.add_command(command)
 
 
@@ -56,7 +56,7 @@ def check() -> int:
     """Check the file, every journal in it and its audit chain; exit 1 if something is wrong."""
 
     async def act(opening: Opening) -> int:
-        _must_exist(opening)
+        must_exist(opening.settings)
         async with open_keeping(opening.settings) as store:
             problems = await store.check()
             head = (await store.info(whole=True)).details.get("audit_head")
@@ -84,7 +84,7 @@ def backup(file: str) -> int:
         raise NotFound(f"no folder '{target.parent}'", what_to_do=f"mkdir -p '{target.parent}'")
 
     async def act(opening: Opening) -> int:
-        _must_exist(opening)
+        must_exist(opening.settings)
         async with open_keeping(opening.settings) as store:
             await store.backup(target)
         return 0
@@ -95,9 +95,3 @@ def backup(file: str) -> int:
     else:
         session().result(f"{file}  {size(target.stat().st_size)}")
     return 0
-
-
-def _must_exist(opening: Opening) -> None:
-    path = opening.settings.store_path
-    if path is not None and not path.exists():
-        raise NotFound(f"there is no store {shown(opening.settings)}", what_to_do="the first `everstep run` makes it")

@@ -46,14 +46,17 @@ class PgPayloads:
 
     async def get(self, digests: Sequence[Digest]) -> list[JsonValue]:
         """Raises NotFound."""
-        return await self._readers.read(lambda reader: [loads_strict(_get(reader, digest)) for digest in digests])
+        return await self._readers.read(
+            lambda reader: [loads_strict(get_payload(reader, digest)) for digest in digests]
+        )
 
     def read(self, digest: Digest) -> bytes:
         """The bytes of one payload, which are what their name says, or an error."""
-        return self._readers.ask(lambda reader: _get(reader, digest))
+        return self._readers.ask(lambda reader: get_payload(reader, digest))
 
 
-def _get(reader: PgReader, digest: Digest) -> bytes:
+def get_payload(reader: PgReader, digest: Digest) -> bytes:
+    """The bytes of one, checked against their name; raises NotFound."""
     found = reader.rows("get_payload", (digest,))
     if not found:
         raise NotFound(f"no payload {digest}")

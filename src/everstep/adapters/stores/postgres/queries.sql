@@ -470,3 +470,73 @@ SELECT pg_notify('everstep_' || current_schema(), %s);
 -- name: channel
 -- What is listened to: one channel per store of a database.
 SELECT 'everstep_' || current_schema();
+
+-- name: empty_store
+-- What an unfinished move has left.
+TRUNCATE tasks, events, pauses, rates, quotas, breakers, credentials, history, signals, listeners, handles, spent_keys,
+         payloads;
+
+-- name: is_empty
+-- Whether it holds anything that could be lost.
+SELECT NOT EXISTS (SELECT 1 FROM tasks) AND NOT EXISTS (SELECT 1 FROM credentials);
+
+-- name: fill_tasks
+-- A task that was moved here.
+COPY tasks (num, id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, status, generation, epoch,
+            worker, last_seq, recoveries, done, due_at, created_at, updated_at, started_at, ended_at, outcome, error_code,
+            labels, tools, parent) FROM STDIN;
+
+-- name: fill_events
+-- Its journal, with its places.
+COPY events (id, task, seq, at, type, step, body, hash) FROM STDIN;
+
+-- name: fill_pauses
+-- Its questions.
+COPY pauses (id, task, step, type, status, opened_at, due_at, body) FROM STDIN;
+
+-- name: fill_rates
+-- When next calls may come.
+COPY rates (name, arrival) FROM STDIN;
+
+-- name: fill_quotas
+-- What was used of a day.
+COPY quotas (name, day, used) FROM STDIN;
+
+-- name: fill_breakers
+-- Troubled ones.
+COPY breakers (id, owner, state, updated_at, body) FROM STDIN;
+
+-- name: fill_credentials
+-- Digests only.
+COPY credentials (id, kind, hash, name, owner, actor_kind, actor_id, scopes, created_at, expires_at, last_used_at, parent,
+                  path) FROM STDIN;
+
+-- name: fill_history
+-- Sketches.
+COPY history (bucket, owner, kind, name, outcome, size, plan, step, sketch, n, total_ms) FROM STDIN;
+
+-- name: fill_signals
+-- Heard or not.
+COPY signals (num, owner, id, event, key, at, heard, body) FROM STDIN;
+
+-- name: fill_listeners
+-- Who waits for one.
+COPY listeners (task, step, attempt, owner, event, key, any_key, signal) FROM STDIN;
+
+-- name: fill_handles
+-- Names of clients.
+COPY handles (id, owner, task, generation, ttl_ms, created_at, notes) FROM STDIN;
+
+-- name: fill_spent_keys
+-- Of tasks that are no more.
+COPY spent_keys (owner, key, until) FROM STDIN;
+
+-- name: fill_payloads
+-- Values by content.
+COPY payloads (digest, body) FROM STDIN;
+
+-- name: go_on_counting
+-- Numbers go on behind those that came.
+SELECT setval('places', greatest((SELECT last_value FROM places), (SELECT coalesce(max(id), 1) FROM events)));
+SELECT setval('task_numbers', (SELECT coalesce(max(num), 1) FROM tasks));
+SELECT setval(pg_get_serial_sequence('signals', 'num'), (SELECT coalesce(max(num), 1) FROM signals));

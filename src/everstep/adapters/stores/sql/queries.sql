@@ -496,3 +496,59 @@ ON CONFLICT (owner, key) DO UPDATE SET until = excluded.until;
 -- name: is_key_spent
 -- Whether a key is still reserved for a task that is no more.
 SELECT 1 FROM spent_keys WHERE owner = ? AND key = ? AND until > ?;
+
+-- name: copy_tasks
+-- All of them, on their way into another store.
+SELECT num, id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, status, generation, epoch,
+       worker, last_seq, recoveries, done, due_at, created_at, updated_at, started_at, ended_at, outcome, error_code, labels,
+       tools, parent
+FROM tasks ORDER BY num;
+
+-- name: copy_events
+-- Every line that tells something, in the order of the commits.
+SELECT id, task, seq, at, type, step, body, hash FROM events WHERE task != 0 ORDER BY id;
+
+-- name: copy_pauses
+-- Open ones and others.
+SELECT id, task, step, type, status, opened_at, due_at, body FROM pauses ORDER BY opened_at, rowid;
+
+-- name: copy_rates
+-- When next calls may come.
+SELECT name, arrival FROM rates;
+
+-- name: copy_quotas
+-- What was used of a day.
+SELECT name, day, used FROM quotas;
+
+-- name: copy_breakers
+-- Troubled ones.
+SELECT id, owner, state, updated_at, body FROM breakers;
+
+-- name: copy_credentials
+-- Digests only.
+SELECT id, kind, hash, name, owner, actor_kind, actor_id, scopes, created_at, expires_at, last_used_at, parent, path
+FROM credentials ORDER BY created_at, rowid;
+
+-- name: copy_history
+-- Sketches.
+SELECT bucket, owner, kind, name, outcome, size, plan, step, sketch, n, total_ms FROM history;
+
+-- name: copy_signals
+-- Heard or not.
+SELECT num, owner, id, event, key, at, heard, body FROM signals ORDER BY num;
+
+-- name: copy_listeners
+-- Who waits for one.
+SELECT task, step, attempt, owner, event, key, any_key, signal FROM listeners;
+
+-- name: copy_handles
+-- Names of clients.
+SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles;
+
+-- name: copy_spent_keys
+-- Of tasks that are no more.
+SELECT owner, key, until FROM spent_keys;
+
+-- name: copy_meta
+-- What holds wherever the store is.
+SELECT key, value FROM meta WHERE key IN ('linked_after', 'gathered', 'halt');

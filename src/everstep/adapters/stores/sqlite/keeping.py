@@ -8,8 +8,9 @@ import apsw
 from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.sql.audit import CHECK_MAX_S, check_journals
 from everstep.adapters.stores.sql.hold import Reader
+from everstep.adapters.stores.sql.moving import MOVED
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
-from everstep.domain.errors import Conflict, Unavailable
+from everstep.domain.errors import Conflict, StoreRefused, Unavailable
 from everstep.domain.ids import Instant
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.store import Flaw
@@ -26,6 +27,13 @@ def check(reader: Reader, fetch: Fetch, seal: Seal) -> list[Flaw]:
     """Damage of the file, then of what it holds."""
     damage = [line for (line,) in reader.rows("integrity_check", within_s=CHECK_MAX_S) if line != "ok"]
     return [*(Flaw(what=f"file: {line}") for line in damage), *check_journals(reader, fetch, seal)]
+
+
+def refuse_moved(connection: apsw.Connection) -> None:
+    """A store that went elsewhere is opened there only."""
+    gone = one(connection, "get_meta", (MOVED,))
+    if gone is not None:
+        raise StoreRefused(f"this store was moved to {gone}", what_to_do=f"use it there: --store {gone}")
 
 
 def backup(path: Path, target: Path, at: Instant, fault: Fault = no_fault) -> None:

@@ -4,6 +4,7 @@ Nothing is touched before the lock is held, and what is refused is left as it wa
 """
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -111,15 +112,21 @@ def prepare(path: Path, lock: Lock, setup: Setup, worker: Worker) -> apsw.Connec
                 connection,
                 worker.started_at,
                 known=migrations(),
-                backup=partial(_backup, path, worker.started_at, setup.fault),
+                backup=backup_before(path, worker, setup),
                 fault=setup.fault,
             )
+            keeping.refuse_moved(connection)
             with connection:
                 _register(connection, worker, lock)
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def backup_before(path: Path, worker: Worker, setup: Setup) -> Callable[[int], None]:
+    """What is done before a schema changes."""
+    return partial(_backup, path, worker.started_at, setup.fault)
 
 
 def _backup(path: Path, at: Instant, fault: Fault, version: int) -> None:

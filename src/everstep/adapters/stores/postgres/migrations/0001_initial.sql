@@ -99,7 +99,7 @@ CREATE TABLE events (
     type text COLLATE "C" NOT NULL,
     step text COLLATE "C",
     body text NOT NULL,
-    hash bytea NOT NULL
+    hash bytea
 );
 
 CREATE UNIQUE INDEX events_by_task ON events (task, seq);
