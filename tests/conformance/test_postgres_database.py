@@ -15,8 +15,10 @@ from everstep.adapters.stores.postgres.migrate import migrate, migrate_down, mig
 from everstep.adapters.stores.postgres.store import PgStore
 from everstep.domain.errors import LeaseLost, StoreRefused, Unavailable
 from everstep.domain.ids import Instant, Seq
+from everstep.domain.rate import Rate
 from everstep.domain.task import StepCommit
 from everstep.ports.store import Commit, Committed, Created, Stale
+from everstep.ports.traffic import Reservation
 from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE
@@ -194,6 +196,29 @@ async def once_back(on: Scene, commit: StepCommit) -> Commit:
             return await on.commit(commit)
         except Unavailable:
             await asyncio.sleep(0.01)
+
+
+# What all share
+
+
+async def test_a_rate_is_one_for_all(url: str) -> None:
+    """Ten calls a second, asked for by two workers at once: every place is given once."""
+    rate = Rate(limit=1, period_ms=100)
+    async with opened(url) as one, opened(url) as two:
+        wish = Reservation(name="local/maps", rate=rate, at=f.NOW)
+        given = await asyncio.gather(*(on.store.reserve([wish]) for _ in range(10) for on in (one, two)))  # type: ignore[attr-defined]
+        places = sorted(at for many in given for at in many)
+        assert places == [f.NOW + 100 * n for n in range(20)]
+
+
+async def test_an_owner_has_no_more_tasks_than_allowed_however_many_ask(url: str) -> None:
+    async with opened(url) as one, opened(url) as two:
+        wanted = [replace(f.new_task(owner="ana"), live_max=7) for _ in range(20)]
+        answers = await asyncio.gather(
+            *(on.store.create_tasks((new,)) for on, new in zip((one, two) * 10, wanted, strict=True)),
+            return_exceptions=True,
+        )
+        assert sum(not isinstance(answer, Exception) for answer in answers) == 7
 
 
 # Others who write

@@ -388,7 +388,7 @@ class Command:
 
 @record
 class Sweep:
-    """A dead worker's task on its way to `stalled`, guarded by (status, epoch, worker); the epoch rises."""
+    """A dead worker's task on its way to `stalled`, guarded by (status, epoch, worker, last_seq); the epoch rises."""
 
     task: TaskId
     status: TaskStatus
@@ -397,3 +397,4 @@ class Sweep:
     at: Instant
     drafts: tuple[Draft, ...]
     row: TaskRow
+    last_seq: Seq | None = None  # up to where its journal was read: who is only taken for dead may write on

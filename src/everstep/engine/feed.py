@@ -91,10 +91,18 @@ class Feed:
         self._all: list[Subscription] = []
         self._hearing: list[Hear] = []
         self._closed = False
+        self._joined: list[TaskId | None] = []
+
+    def joined(self) -> list[TaskId | None]:
+        """What somebody began to read since this was asked last."""
+        joined, self._joined = self._joined, []
+        return joined
 
     def join(self, task: TaskId | None, types: frozenset[str] | None = None, *, own: bool = False) -> Subscription:
         """Listen to one task, or to all; to these types of events, or to every one; `own`: of this engine only."""
         subscription = Subscription(self, task, types, own=own)
+        if len(self._joined) < QUEUE_MAX:
+            self._joined.append(task)
         if self._closed:
             subscription.closed = True
         elif task is None:

@@ -99,7 +99,7 @@ class Loop:
 
     def carries(self, task: TaskId) -> bool:
         """Whether this task is here, or will be claimed in a moment: its end is still to come."""
-        return task in self._walks or task in self._fresh or task in self._adopting
+        return task in self._walks or (self._open and task in self._fresh) or task in self._adopting
 
     def carry_too(self, task: TaskId) -> None:
         """A foreground engine carries only its own tasks; this one is now one of them."""

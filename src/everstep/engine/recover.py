@@ -101,7 +101,7 @@ def _sweep(dead: Dead, state: TaskState, kit: Kit, *, counts: bool) -> Sweep:
 def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
     """The guarded move to `stalled`, and what follows from it at once."""
     at = kit.clock.now()
-    status, epoch, worker = state.status, state.epoch, state.worker
+    status, epoch, worker, last_seq = state.status, state.epoch, state.worker, state.seq
     drafts: list[e.Draft] = []
     _say(state, drafts, e.Draft(body=recovered), at)
     if state.recoveries > kit.limits.max_recoveries and state.status is not TaskStatus.CANCELLING:
@@ -119,6 +119,7 @@ def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
         at=at,
         drafts=tuple(drafts),
         row=row_of(state),
+        last_seq=last_seq,
     )
 
 

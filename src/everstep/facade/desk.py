@@ -152,18 +152,17 @@ class Desk(Signalling):
         subscription = self._kit.feed.join(task, types)
         try:
             read = self._runtime.loop.carries(task)
-            while not read or subscription.overflowed:
-                subscription.caught_up()
-                read = True
-                async for event in self.events(task, after, follow=False):
-                    if event.type in types:
-                        return event
-                if subscription.closed:
-                    return None
+            while not subscription.closed:
+                if not read or subscription.overflowed:
+                    read = True
+                    subscription.caught_up()
+                    async for event in self.events(task, after, follow=False):
+                        if event.type in types:
+                            return event
                 live = await subscription.wait()
                 if live:
                     return live[0]
-            return next(iter(await subscription.wait()), None)
+            return None
         finally:
             subscription.close()
 

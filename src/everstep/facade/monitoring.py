@@ -52,6 +52,8 @@ class Monitoring(Insight):
         breakers: Counter[Labels] = Counter((one.state.value,) for one in await kit.store.troubles.breakers())
         statuses: dict[Labels, float] = {(status.value,): info.tasks.get(status.value, 0) for status in TaskStatus}
         pools = kit.passage.pools.figures()
+        waiting = await kit.passage.traffic.waiting()
+        age_s = 0.0 if waiting.since is None else max(0, kit.clock.now() - waiting.since) / 1000
         judged: Counter[Labels] = Counter()
         for row in await kit.store.history.rows(HistoryFilter(kind=Kind.CALIBRATION)):
             judged[(row.key.outcome,)] += round(row.sketch.n)
@@ -65,6 +67,8 @@ class Monitoring(Insight):
             gauge("ready", "Whether work is taken.", (), {(): int(self._runtime.gate.ready)}),
             gauge("halted", "Whether everything is halted.", (), {(): int(kit.passage.halted is not None)}),
             gauge("tasks", "Tasks that are kept.", ("status",), statuses),
+            gauge("queue_tasks", "Tasks that nobody carries yet.", (), {(): waiting.tasks}),
+            gauge("queue_oldest_seconds", "How long the oldest of them has waited.", (), {(): age_s}),
             gauge("held_tasks", "Tasks that are being carried here.", (), {(): self.busy}),
             gauge("breakers", "Breakers that had trouble, by state.", ("state",), breakers),
             gauge("pool_slots", "Slots of the pools in use.", ("pool", "what"), slots),

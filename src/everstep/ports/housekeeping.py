@@ -18,6 +18,8 @@ class KeptWorker:
     heartbeat_at: Instant
     gone: bool
     tasks: int
+    tools: tuple[str, ...] = ()
+    """What it says it can call, where others want to know."""
 
 
 class Housekeeping(Protocol):

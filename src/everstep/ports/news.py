@@ -36,6 +36,3 @@ class News(Protocol):
 
     async def rejoin(self, worker: Worker) -> None:
         """Go on as a new incarnation: the old one was fenced, or takes itself for dead, and never returns."""
-
-    async def waiting(self) -> tuple[int, int]:
-        """How many tasks wait to be claimed, and since when the oldest of them does: the age in milliseconds."""

@@ -32,6 +32,14 @@ class Halt:
     note: str | None = None
 
 
+@record
+class Waiting:
+    """How many tasks nobody carries yet, and since when the oldest of them waits."""
+
+    tasks: int
+    since: Instant | None
+
+
 class Traffic(Protocol):
     """The verbs. Every answer is durable."""
 
@@ -53,6 +61,9 @@ class Traffic(Protocol):
 
     async def live_tasks(self, owner: str) -> int:
         """How many unfinished tasks an owner has."""
+
+    async def waiting(self) -> Waiting:
+        """What could be claimed by somebody."""
 
     async def place_of(self, task: TaskId) -> int | None:
         """Its place among what can be claimed, from 1; None if it does not wait there."""

@@ -209,7 +209,8 @@ class MemoryStore(MemoryTraffic):
         kept = self._tasks.get(sweep.task)
         if kept is None:
             return journal.NO_TASK
-        if (kept.row.status, kept.epoch, kept.worker) != (sweep.status, sweep.epoch, sweep.worker):
+        expected = (sweep.status, sweep.epoch, sweep.worker)
+        if (kept.row.status, kept.epoch, kept.worker) != expected or sweep.last_seq not in (None, kept.last_seq):
             return kept.stale()
         stamp = kept.stamp(sweep.at, sweep.row.generation, journal.engine_actor(self._opened()))
         answer = journal.commit_drafts(stamp, sweep.drafts)

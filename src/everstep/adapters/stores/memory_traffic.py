@@ -13,8 +13,9 @@ from everstep.adapters.stores.memory_tail import MemoryTail
 from everstep.domain.access import BEARERS, Credential, CredentialKind
 from everstep.domain.ids import Instant, PauseId, TaskId, WorkerId
 from everstep.domain.rate import MICROS, Spent, count, reserve
+from everstep.domain.states import CLAIMABLE
 from everstep.ports import store as port
-from everstep.ports.traffic import Halt, Reservation
+from everstep.ports.traffic import Halt, Reservation, Waiting
 
 
 class MemoryTraffic:
@@ -42,6 +43,11 @@ class MemoryTraffic:
     async def live_tasks(self, owner: str) -> int:
         """How many unfinished tasks an owner has."""
         return self._live(owner)
+
+    async def waiting(self) -> Waiting:
+        """What could be claimed, looked at one by one."""
+        free = [kept for kept in self._tasks.values() if kept.worker is None and kept.row.status in CLAIMABLE]
+        return Waiting(tasks=len(free), since=min((kept.updated_at for kept in free), default=None))
 
     async def reserve(self, wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
         """When each may call; its place is taken."""

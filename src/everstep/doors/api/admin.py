@@ -44,7 +44,7 @@ async def halt(back: Backing, asked: Asked) -> Response:
 
 
 async def workers(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
-    """Who carries tasks of this store, or did; only this process tells which tools it has."""
+    """Who carries tasks of this store, or did, and with which tools."""
     kept = await back.desk.workers()
     names: list[JsonValue] = [entry.spec.name for entry in back.desk.tools]
     return reply({"items": [_worker(back, one, names) for one in kept], "next_cursor": None})
@@ -59,7 +59,7 @@ def _worker(back: Backing, one: KeptWorker, names: list[JsonValue]) -> JsonObjec
         "incarnation": one.id,
         "heartbeat_at": to_text(one.heartbeat_at),
         "tasks": one.tasks,
-        "tools": names if mine else [],
+        "tools": names if mine else list(one.tools),
         "version": one.version,
         "status": "dead" if one.gone else "live" if back.desk.gate.ready or not mine else "draining",
     }

@@ -30,7 +30,7 @@ class Neighbours:
         self._news = news
         self._carries = carries
         self._told: dict[TaskId, int] = {}
-        self._heads: dict[TaskId, Seq] = {}
+        self._heads: dict[TaskId | None, Seq] = {}
         self._end = 0
         self._claim_at = self._sweep_at = Instant(0)
         self._listening = False
@@ -89,15 +89,17 @@ class Neighbours:
     async def _watched(self) -> None:
         """Whoever watches a task goes back to its journal when somebody else has written it."""
         feed = self._kit.feed
+        for task in feed.joined():  # what came before may not have been told to whoever has just come
+            self._heads.pop(task, None)
+            self._end = 0 if task is None else self._end
         watched = feed.watched
         if not watched:
-            self._heads.clear()
             return
         heads = await self._news.heads([task for task in watched if task is not None])
         for task, seq in heads.items():
             if self._heads.get(task) != seq:
                 feed.look_again(task)
-        self._heads = dict(heads)
+        self._heads = dict(heads.items())
         if None in watched:
             last = await self._kit.store.tail.last()
             if last is not None and last.place != self._end:

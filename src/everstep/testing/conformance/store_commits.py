@@ -202,6 +202,18 @@ async def a_sweep_twice_is_a_sweep_once(rig: Rig) -> None:
         assert types == ["task.created", "task.started", "task.recovered", "task.started"]
 
 
+async def a_sweep_of_what_was_written_since_is_refused(rig: Rig) -> None:
+    """Who is taken for dead may have recorded an outcome in between: what was decided without it is void."""
+    async with scene(rig) as on:
+        state = await on.held()
+        read = await on.load(state.id)
+        sweep = replace(f.sweep(read), last_seq=state.seq)
+        done(await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),))))
+        refused(await on.sweep(sweep))
+        again = await on.load(state.id)
+        done(await on.sweep(replace(f.sweep(await on.load(state.id)), last_seq=again.seq)))
+
+
 async def unknown_words_are_refused(rig: Rig) -> None:
     async with scene(rig) as on:
         state = await on.held()

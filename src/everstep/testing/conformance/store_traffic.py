@@ -10,7 +10,7 @@ from everstep.domain.pauses import PauseType
 from everstep.domain.rate import Rate
 from everstep.domain.states import TaskStatus
 from everstep.ports.store import Created, TaskFilter
-from everstep.ports.traffic import Halt, Reservation, Traffic
+from everstep.ports.traffic import Halt, Reservation, Traffic, Waiting
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE
 from everstep.testing.conformance.stage import Rig, Scene, done, raises, refused, scene
@@ -41,6 +41,17 @@ async def waiting_makes_up_for_priority(rig: Rig) -> None:
         assert [await traffic(on).place_of(task) for task in order] == [1, 2, 3, 4]
         assert [one.lease.task for one in await on.claim()] == order
         assert await traffic(on).place_of(old) is None, "it does not wait any more"
+
+
+async def who_waits_is_counted(rig: Rig) -> None:
+    async with scene(rig) as on:
+        traffic = cast("Traffic", on.store)
+        assert await traffic.waiting() == Waiting(tasks=0, since=None)
+        await on.created(at=f.later(5))
+        await on.created(at=f.later(2))
+        assert await traffic.waiting() == Waiting(tasks=2, since=f.later(2))
+        await on.claim()
+        assert (await traffic.waiting()).tasks == 0
 
 
 async def live_tasks_are_bounded(rig: Rig) -> None:

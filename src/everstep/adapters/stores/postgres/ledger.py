@@ -209,8 +209,7 @@ class PgLedger:
         if self.trouble is not None and time.monotonic() < self._next_try:
             raise Unavailable(self.trouble.message)
         try:
-            connection = connect(self._url)
-            verify(connection, self._durability)
+            connection = _verified(self._url, self._durability)
         except psycopg.Error as error:
             self._fail(error)
             raise translate(error) from error
@@ -226,3 +225,13 @@ class PgLedger:
         self.trouble = said if isinstance(said, StoreError) else Unavailable(said.message)
         self._next_try = time.monotonic() + self._backoff_s * random.uniform(0.5, 1.0)  # noqa: S311 -- no secret
         self._backoff_s = min(BACKOFF_MAX_S, 2 * self._backoff_s)
+
+
+def _verified(url: str, durability: Durability) -> Connection:
+    connection = connect(url)
+    try:
+        verify(connection, durability)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -7,6 +7,7 @@ Whether it does is tried, not believed: a hint of our own has to come back.
 import asyncio
 import random
 import secrets
+import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
@@ -35,6 +36,8 @@ class PgNews:
         self._readers = readers
         self._rejoin = rejoin
         self._connection: Connection | None = None
+        self._changing = threading.Lock()
+        self._closed = False
         self._listening = False
         self._proof = ""
         self._heard: set[TaskId] = set()
@@ -76,13 +79,10 @@ class PgNews:
         """In the same process, with the same doors."""
         await asyncio.to_thread(self._rejoin, worker)
 
-    async def waiting(self) -> tuple[int, int]:
-        """By the partial index of what can be claimed."""
-        ((tasks, age),) = await self._readers.read(lambda reader: reader.rows("waiting_tasks"))
-        return tasks, age
-
     async def close(self) -> None:
         """No more news."""
+        with self._changing:
+            self._closed = True
         for task in (self._telling, self._attending):
             if task is not None:
                 task.cancel()
@@ -110,13 +110,25 @@ class PgNews:
             await asyncio.sleep(AGAIN_S)
 
     async def _listen(self) -> None:
-        self._connection = connection = await asyncio.to_thread(_listening_to, self._url)
+        await asyncio.to_thread(self._connect)
+        connection = self._connection
+        if connection is None:
+            return
         asyncio.get_running_loop().add_reader(connection.fileno(), self._receive)
         self._proof = secrets.token_hex(8)
         await self._readers.read(lambda reader: reader.rows("notify", (self._proof,)))
         await asyncio.sleep(PROOF_S)
         if not self._listening:  # a pooler in between: what we hear is somebody else's
             self._hang_up()
+
+    def _connect(self) -> None:
+        """In a thread, which nobody may wait for any more when it is done."""
+        connection = _listening_to(self._url)
+        with self._changing:
+            if not self._closed:
+                self._connection = connection
+                return
+        connection.close()
 
     def _receive(self) -> None:
         connection = self._connection

@@ -445,6 +445,12 @@ INSERT INTO meta (key, value) VALUES ('min_schema', '1') ON CONFLICT DO NOTHING;
 -- One migrates, the others wait.
 SELECT value FROM meta WHERE key = 'min_schema' FOR UPDATE;
 
+-- name: list_workers
+-- Who came, the newest first, what they hold and what they can call.
+SELECT id, name, host, version, heartbeat_at, released_at IS NOT NULL OR fenced_at IS NOT NULL,
+       (SELECT count(*) FROM tasks t WHERE t.worker = workers.id), tools
+FROM workers ORDER BY started_at DESC, rowid DESC;
+
 -- name: told_tasks
 -- Tasks of this worker that somebody else has written or spoken of.
 SELECT id, told FROM tasks WHERE worker = %s AND told > 0;
@@ -452,11 +458,6 @@ SELECT id, told FROM tasks WHERE worker = %s AND told > 0;
 -- name: heads_since
 -- How far the journals of these tasks go.
 SELECT id, last_seq FROM tasks WHERE id = ANY (%s::text[]);
-
--- name: waiting_tasks
--- What could be claimed, and for how long the oldest of it has waited; the sign by which one adds workers.
-SELECT count(*), coalesce(greatest(0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint - min(updated_at)), 0)
-FROM tasks WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling');
 
 -- name: tell
 -- A hint for whoever holds these tasks, which is found by looking too; and for whoever listens.

@@ -299,6 +299,8 @@ class SweepUnit:
         guard = desk.guard(sweep.task)
         if guard is None or (guard.status, guard.epoch, guard.worker) != (sweep.status, sweep.epoch, sweep.worker):
             return stale(guard)
+        if sweep.last_seq not in (None, guard.last_seq):
+            return stale(guard)
         actor = journal.engine_actor(desk.me)
         stamp = Stamp(task=sweep.task, last_seq=guard.last_seq, generation=row.generation, at=sweep.at, actor=actor)
         answer = journal.commit_drafts(stamp, sweep.drafts)

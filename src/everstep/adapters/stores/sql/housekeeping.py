@@ -1,5 +1,6 @@
 """Tasks that go and workers that came, in the database."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -57,8 +58,9 @@ class SqlHousekeeping:
                 heartbeat_at=Instant(heartbeat_at),
                 gone=bool(gone),
                 tasks=tasks,
+                tools=tuple(json.loads(tools)),
             )
-            for worker, name, host, version, heartbeat_at, gone, tasks in found
+            for worker, name, host, version, heartbeat_at, gone, tasks, tools in found
         ]
 
 

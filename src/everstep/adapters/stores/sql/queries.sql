@@ -30,6 +30,10 @@ WHERE me.id = ? AND me.worker IS NULL AND me.status IN ('queued', 'stalled', 'ca
   AND t.worker IS NULL AND t.status IN ('queued', 'stalled', 'cancelling')
   AND (t.created_at + 300000 * t.priority, t.num) <= (me.created_at + 300000 * me.priority, me.num);
 
+-- name: waiting_tasks
+-- What could be claimed, and since when the oldest of it waits: the sign by which one adds workers.
+SELECT count(*), min(updated_at) FROM tasks WHERE worker IS NULL AND status IN ('queued', 'stalled', 'cancelling');
+
 -- name: find_rate
 -- When the next call would come if all came evenly.
 SELECT arrival FROM rates WHERE name = ?;
@@ -485,7 +489,7 @@ DELETE FROM tasks WHERE num = ? RETURNING key;
 -- name: list_workers
 -- Who came, the newest first, and what they hold.
 SELECT id, name, host, version, heartbeat_at, released_at IS NOT NULL OR fenced_at IS NOT NULL,
-       (SELECT count(*) FROM tasks t WHERE t.worker = workers.id)
+       (SELECT count(*) FROM tasks t WHERE t.worker = workers.id), '[]'
 FROM workers ORDER BY started_at DESC, rowid DESC;
 
 -- name: spend_key

@@ -14,7 +14,7 @@ from everstep.adapters.stores.sql.tail import SqlTail
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.rate import MICROS, Spent, count, reserve
 from everstep.domain.record import record
-from everstep.ports.traffic import Halt, Reservation
+from everstep.ports.traffic import Halt, Reservation, Waiting
 
 
 @record
@@ -117,6 +117,11 @@ class SqlTraffic(WithKeeping):
         ((live,),) = await self._hold.readers.read(lambda reader: reader.rows("count_live", (owner,)))
         assert isinstance(live, int)
         return live
+
+    async def waiting(self) -> Waiting:
+        """From the index of what can be claimed."""
+        ((tasks, since),) = await self._hold.readers.read(lambda reader: reader.rows("waiting_tasks"))
+        return Waiting(tasks=tasks, since=since)
 
     async def place_of(self, task: TaskId) -> int | None:
         """Its place in the queue."""
