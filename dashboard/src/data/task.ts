@@ -48,6 +48,18 @@ export class TaskData {
     this.task = resource(() => get<Task>(`/v1/tasks/${encodeURIComponent(id)}`), 350);
   }
 
+  /** One that is over, or was written down. */
+  static of(task: Task, events: readonly JournalEvent[]): TaskData {
+    const data = new TaskData(task.id);
+    data.task.value.value = task;
+    for (const event of events) {
+      fold(data.view, event);
+      data.note(event);
+    }
+    data.caughtUp.value = true;
+    return data;
+  }
+
   start(): void {
     void this.task.refresh().then(() => {
       const found = this.task.value.value;

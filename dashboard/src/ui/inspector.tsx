@@ -27,7 +27,8 @@ interface InspectorProps {
   pause: Pause | null;
   onTab: (tab: Tab) => void;
   onClose: () => void;
-  onAct: (act: Act) => void;
+  /** Without it nothing can be done, only looked at. */
+  onAct?: (act: Act) => void;
 }
 
 export function Inspector({ data, task, step, tab, pause, onTab, onClose, onAct }: InspectorProps) {
@@ -77,7 +78,7 @@ export function Inspector({ data, task, step, tab, pause, onTab, onClose, onAct 
           {tab === "journal" && <Journal data={data} step={step} />}
         </Panel>
       </div>
-      {step !== null && tab !== "decide" && (
+      {step !== null && tab !== "decide" && onAct && (
         <footer class="inspector-foot">
           <button type="button" class="tiny" disabled={!task.actions?.includes("retry")} title={task.actions?.includes("retry") ? "" : `not possible while ${task.status}`} onClick={() => onAct({ name: "retry", step })}>Retry from here…</button>
           <button type="button" class="tiny" disabled={!task.actions?.includes("fork")} onClick={() => onAct({ name: "fork", step })}>Fork…</button>

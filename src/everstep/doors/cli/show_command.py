@@ -1,6 +1,8 @@
 """`everstep show`: one task, one of its steps, or a part of it."""
 
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import click
 
@@ -16,6 +18,9 @@ from everstep.doors.cli.words import about, clock, output_text, payload_glance, 
 
 Json: TypeAlias = dict[str, Any]
 
+VALUES_MAX: Final = 1000
+"""So many steps and items of a page to keep have their values with them; all have their place on the timeline."""
+
 
 @click.command(
     cls=Verb,
@@ -27,13 +32,16 @@ Json: TypeAlias = dict[str, Any]
 @click.option("--output", "part", flag_value="output", help="Only what came out, as JSON.")
 @click.option("--plan", "part", flag_value="plan", help="Only the plan, as it was pinned.")
 @click.option("--handoff", "part", flag_value="handoff", help="What whoever takes it over needs, as JSON.")
+@click.option("--html", "file", metavar="F", help="All of it as one page to keep or send: timeline, values, journal.")
 @click.option("--events", "--journal", "part", flag_value="events", help="The journal, one event per line.")
-def show(task: str, step: str | None, part: str | None) -> int:
+def show(task: str, step: str | None, part: str | None, file: str | None) -> int:
     """Show a task, or one STEP of it. TASK is an id, its beginning, a key, or @last."""
 
     async def act(connection: Connection, session: Session) -> int:
         found = await find_task(connection, task)
-        if part == "events":
+        if file is not None:
+            await _page(connection, session, found, Path(file))
+        elif part == "events":
             await _events(connection, session, found["id"], step)
         elif part == "plan":
             plan = await ask(connection, "GET", path_of("tasks", found["id"], "plan"))
@@ -58,6 +66,36 @@ async def _events(connection: Connection, session: Session, task: str, step: str
     async for event in journal(connection, task):
         if step is None or event.get("step") == step:
             session.result_json(event)
+
+
+async def _page(connection: Connection, session: Session, task: Json, file: Path) -> None:
+    """Everything about it in one file."""
+    from everstep.doors.dashboard import STATIC
+    from everstep.doors.dashboard.report import write_html
+
+    names = [step["id"] for step in (task.get("steps") or [])]
+    names += [step["id"] async for step in _items(connection, task["id"]) if "[" in step["id"]]
+    steps = [await ask(connection, "GET", path_of("tasks", task["id"], "steps", name)) for name in names[:VALUES_MAX]]
+    logs = await ask(connection, "GET", path_of("tasks", task["id"], "logs", limit=500))
+    events = [event async for event in journal(connection, task["id"])]
+    report = {"made_at": task["updated_at"], "task": task, "steps": steps, "events": events, "logs": logs["items"]}
+    write_html(file, report, STATIC)
+    if session.json:
+        session.result_json({"file": str(file)})
+    else:
+        session.result(str(file))
+
+
+async def _items(connection: Connection, task: str) -> AsyncIterator[Json]:
+    """Steps and their items, page by page."""
+    cursor = None
+    while True:
+        page = await ask(connection, "GET", path_of("tasks", task, "steps", limit=500, cursor=cursor))
+        for step in page["items"]:
+            yield step
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return
 
 
 def _part(session: Session, value: object) -> None:

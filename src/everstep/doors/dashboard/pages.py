@@ -86,8 +86,8 @@ class Pages:
 def _read(static: Path) -> Iterator[tuple[str, File]]:
     """Every file by its path; those in `assets` are named by their content and never change."""
     for path in sorted(static.rglob("*")):
-        if path.suffix in TYPES:
-            name = path.relative_to(static).as_posix()
+        name = path.relative_to(static).as_posix()
+        if path.suffix in TYPES and not name.startswith("report/"):
             body = path.read_bytes()
             if name == DOCUMENT:
                 body = body.replace(b'"./', b'"/')  # whatever place it is asked for at, its files are at the top
