@@ -68,6 +68,7 @@ TOOL_FAMILIES: Final[dict[str, Key]] = {
         "secrets.grants.OWNER", WORDS, [], "secrets that this owner may use; `local` may use all unless said"
     ),
     "http.targets.*.url": _key(f"{_TARGET}.url", SOME_TEXT, None, "a place that may be written to, and all below it"),
+    "http.targets.*.auth": _key(f"{_TARGET}.auth", TEXT, "", "the token that goes along: `secret:NAME`"),
     "http.targets.*.idempotency_header": _key(
         f"{_TARGET}.idempotency_header", TEXT, "", "the header that takes the key: then a call may be repeated"
     ),

@@ -5,9 +5,9 @@ arrived: then a lost answer need not be asked about.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, urlencode
 
 from everstep.adapters.files import Expected, Workspace
@@ -40,12 +40,16 @@ _REFUSED: Final = frozenset(
 _READS: Final = frozenset({"http.get", "http.head", "http.download"})
 
 
+Secret: TypeAlias = Callable[[str, str | None], str | None]
+
+
 @record
 class HttpTarget:
     """A place that the configuration names: who reaches it may write there."""
 
     url: str
     auth: str = ""
+    """`secret:NAME`: a token that goes along."""
     idempotency_header: str = ""
     probe: str = ""
     """`https://…/{key}`: 200, it has arrived; 404, it has not."""
@@ -63,10 +67,14 @@ class HttpTarget:
 class HttpTools(ToolAdapter):
     """Requests, and what their answers mean."""
 
-    def __init__(self, client: Client, targets: Mapping[str, HttpTarget], threads: Threads) -> None:
+    def __init__(
+        self, client: Client, targets: Mapping[str, HttpTarget], threads: Threads, secret: Secret = lambda *_: None
+    ) -> None:
+        """`secret` gives the value behind a name, if this owner may use it; no owner: the operator's own."""
         self._client = client
         self._targets = targets
         self._threads = threads
+        self._secret = secret
 
     def tools(self) -> Sequence[ToolSpec]:
         """One per method, and the download."""
@@ -129,7 +137,8 @@ class HttpTools(ToolAdapter):
             return Probed(result="unknown")
         url = target.probe.replace("{key}", quote(call.idempotency_key, safe=""))
         asked = Asked(literal=True, configured=True, came_from="the configuration")
-        reply = await self._client.send(Request(method="GET", url=url, asked=asked, total_s=9.0))
+        headers = self._signed(target, None)
+        reply = await self._client.send(Request(method="GET", url=url, asked=asked, headers=headers, total_s=9.0))
         if reply.status == 200:
             return Probed(result="done", output={**plain(reply), **content(call.tool, reply)})
         return Probed(result="not_done" if reply.status == 404 else "unknown")
@@ -141,7 +150,9 @@ class HttpTools(ToolAdapter):
             if not target.health:
                 continue
             try:
-                reply = await self._client.send(Request(method="GET", url=target.health, asked=asked, total_s=4.0))
+                headers = self._signed(target, None)
+                request = Request(method="GET", url=target.health, asked=asked, headers=headers, total_s=4.0)
+                reply = await self._client.send(request)
                 judge(reply, None)
             except ToolError as error:
                 return Health(status="unhealthy", detail=f"{name}: {error}")
@@ -173,6 +184,8 @@ class HttpTools(ToolAdapter):
             headers.append((target.idempotency_header, call.idempotency_key))
         if auth := arguments.get("auth"):
             headers.append(_credential(auth))
+        elif target is not None and "authorization" not in own:
+            headers += self._signed(target, ctx.owner)
         url = str(arguments["url"])
         if query := arguments.get("query"):
             url += ("&" if "?" in url else "?") + urlencode(query, doseq=True)
@@ -185,6 +198,16 @@ class HttpTools(ToolAdapter):
             max_bytes=arguments.get("max_bytes", BODY_BYTES),
             redirects=arguments.get("redirects", REDIRECTS_MAX),
         )
+
+    def _signed(self, target: HttpTarget, owner: str | None) -> Headers:
+        """The target's own credential; whoever may not use it gets no answer from there."""
+        if not target.auth:
+            return ()
+        name = target.auth.removeprefix("secret:")
+        value = self._secret(name, owner)
+        if value is None:
+            raise Misconfigured(f"there is no secret '{name}' for {target.url}", code="secret_missing")
+        return (_credential({"secret": value}),)
 
     async def _download(self, request: Request, call: Call, ctx: Ctx) -> JsonValue:
         """The body goes to a file of the workspace; whoever reads it finds the old content or the new."""

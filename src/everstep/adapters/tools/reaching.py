@@ -19,7 +19,9 @@ from everstep.settings import Settings
 def reaching(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Iterator[ToolAdapter]:
     """All of them; what is wrong in the settings is a SettingsError with its place."""
     client = Client(guard=guard_of(settings))
-    yield HttpTools(client, _http_targets(settings), threads)
+    yield HttpTools(
+        client, _http_targets(settings), threads, lambda name, owner: secrets.get(name, owner or settings.owner)
+    )
     for name, url in providers_of(settings).items():
         _readable(settings, f"search.providers.{name}", url)
     yield search_of(settings, client, threads)

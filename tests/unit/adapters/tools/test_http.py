@@ -74,6 +74,25 @@ async def test_text_and_json(rig: HttpRig, tools: HttpTools) -> None:
     assert (made["status"], rig.asked[-1].body, rig.asked[-1].headers["x-mine"]) == (201, b"a=1", "yes")
 
 
+async def test_a_target_gets_its_own_credential(rig: HttpRig) -> None:
+    """Of whoever may use it; a call that brings one keeps its own, and nothing follows to another host."""
+    targets = {"rig": HttpTarget(url=rig.url("/json"), auth="secret:token", health=rig.url("/json"))}
+    known = {("token", "local"): "s3cret-token", ("token", None): "s3cret-token"}
+    tools = HttpTools(Client(guard=Guard()), targets, Threads(), lambda name, owner: known.get((name, owner)))
+    await called(tools, "http.get", url=rig.url("/json"))
+    assert rig.asked[-1].headers["authorization"] == "Bearer s3cret-token"
+    await called(tools, "http.get", url=rig.url("/json"), headers={"Authorization": "Basic mine"})
+    assert rig.asked[-1].headers["authorization"] == "Basic mine"
+    await called(tools, "http.get", url=rig.url("/text"))
+    assert "authorization" not in rig.asked[-1].headers
+    assert (await tools.health()).status == "healthy"
+    call = call_of("http.get", {"url": rig.url("/json")})
+    with pytest.raises(ToolError) as refused:
+        await tools.execute(call, context(owner="somebody", origin=Origin(trusted=True, written=call.arguments)))
+    assert refused.value.code == "secret_missing"
+    await tools.close()
+
+
 async def test_a_download_is_a_whole_file(rig: HttpRig, tools: HttpTools, tmp_path: Path) -> None:
     content = random.Random(1).randbytes(500_000)
     rig.on("/file", packed(content))
