@@ -36,6 +36,7 @@ bench: $(DASHBOARD) chromium ## measure, against floors
 	$(BIN)/python -m bench.streams --slow 200 --seconds 45
 	$(BIN)/python -m bench.calibration
 	$(BIN)/python -m bench.dashboard
+	$(BIN)/python -m bench.concurrency
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture

@@ -26,7 +26,7 @@ from everstep.adapters.tools.code import CodeTools
 from everstep.adapters.tools.function import FunctionAdapter
 from everstep.adapters.tools.mcp_agreeing import Agreement
 from everstep.adapters.tools.mcp_proxied import Proxied
-from everstep.adapters.tools.resource import ResourceTools, Source
+from everstep.adapters.tools.resource import Library, ResourceTools, Source
 from everstep.adapters.tools.shipped import Walls, shipped, walls_of
 from everstep.adapters.tools.subplan import PlanTools
 from everstep.authoring.durable import DurableFunction
@@ -194,10 +194,12 @@ def adapters_of(
 ) -> list[ToolAdapter]:
     """The built-in families, those the settings name, and those handed in."""
     threads, tools = Threads(), tuple(tools)
+    families = [*shipped(settings, codec, threads, secrets or KnownSecrets({}, {}))]
+    libraries = [one for one in families if isinstance(one, Library)]
     return [
-        *shipped(settings, codec, threads, secrets or KnownSecrets({}, {})),
+        *families,
         PlanTools(settings.plans_dirs),
-        ResourceTools([one for one in tools if isinstance(one, Source)], threads),
+        ResourceTools([one for one in tools if isinstance(one, Source)], threads, libraries),
         *_plugged_in(settings.tools, threads, walls_of(settings)),
         *_adapters(
             (one for one in _brought(tools, settings) if not isinstance(one, Source)), threads, walls_of(settings)

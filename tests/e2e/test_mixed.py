@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from bench.concurrency import at_once, measure
 from everstep.client import Client
 from tests.e2e.commands import Project
 from tests.e2e.test_serve import Server
@@ -66,3 +67,12 @@ async def test_ten_steps_of_mixed_tools(project: Project) -> None:
         assert ended["progress"]["done"] == ended["progress"]["total"] == 10
     finally:
         await asyncio.to_thread(server.stop)
+
+
+@pytest.mark.req("TP.1", "7.3")
+@pytest.mark.parametrize("places", [3, 20])
+async def test_no_more_tasks_are_under_way_than_there_are_places(tmp_path: Path, places: int) -> None:
+    """Fifty tasks of ten steps; how fast is for the bench."""
+    spans = await measure(tmp_path, places)
+    assert [len(calls) for calls in spans.values()] == [10] * 50
+    assert at_once(spans) <= places

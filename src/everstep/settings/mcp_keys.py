@@ -61,6 +61,7 @@ MCP_FAMILIES: Final[dict[str, Key]] = {
     "mcp.servers.*.reads": _key(f"{_SERVER}.reads", WORDS, [], "folders that its program may read, beside the project"),
     "mcp.servers.*.writes": _key(f"{_SERVER}.writes", WORDS, [], "folders that its program may change"),
     "mcp.servers.*.tools": _key(f"{_SERVER}.tools", WORDS, [], "its tools that may be called, as `mcp.NAME.TOOL`"),
+    "mcp.servers.*.resources": _key(f"{_SERVER}.resources", WORDS, [], "schemes that `resource.read` reads there"),
     "mcp.servers.*.effects.*": _key(
         f"{_SERVER}.effects.TOOL",
         one_of("pure", "idempotent", "once"),

@@ -36,6 +36,8 @@ class Offer:
     tools: tuple[str, ...] = ()
     effects: Mapping[str, Effect] = field(default_factory=dict)
     trust_hints: bool = False
+    resources: tuple[str, ...] = ()
+    """Schemes of addresses that are read there."""
     walls: Walls = Walls()
     asks: bool = True
     """Whether it is asked before a call of which nobody has said what it may do."""
@@ -81,6 +83,15 @@ class McpTools(ToolAdapter):
     async def close(self) -> None:
         """End it."""
         await self._server.close()
+
+    def schemes(self) -> Sequence[str]:
+        """What `resource.read` may read here, by the beginnings of addresses."""
+        return self._offer.resources
+
+    async def read(self, uri: str) -> Sequence[JsonObject]:
+        """What stands at an address."""
+        found = (await self._server.request("resources/read", {"uri": uri})).get("contents")
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Ask the server, if the tool is still the one that was agreed to."""

@@ -26,6 +26,7 @@ def mcp_tools(settings: Settings, secrets: KnownSecrets) -> Iterator[McpTools]:
             tools=words(table.get("tools")),
             effects=effects,
             trust_hints=bool(table.get("trust_hints")),
+            resources=words(table.get("resources")),
             walls=walls,
         )
         server = server_of(settings, name, client, lambda secret: secrets.get(secret, settings.owner))

@@ -4,8 +4,8 @@ import base64
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from everstep.adapters.threads import Threads
@@ -72,22 +72,24 @@ class Source:
         return None if found is None else {name: unquote(value) for name, value in found.groupdict().items()}
 
 
-class Server(Protocol):
+@runtime_checkable
+class Library(Protocol):
     """Somebody elsewhere who has resources."""
 
-    async def request(self, method: str, params: JsonObject | None = None) -> JsonObject:
-        """Ask and wait for the answer."""
+    def schemes(self) -> Collection[str]:
+        """The beginnings of their addresses."""
+
+    async def read(self, uri: str) -> Sequence[JsonObject]:
+        """What stands there, as MCP spells it; raises ToolErrors."""
 
 
 class ResourceTools(ToolAdapter):
-    """Functions first, then the server that lists the scheme. `sources` may grow while it is at work."""
+    """Functions first, then the server that lists the scheme."""
 
-    def __init__(
-        self, sources: Sequence[Source], threads: Threads, servers: Mapping[str, Server] | None = None
-    ) -> None:
+    def __init__(self, sources: Sequence[Source], threads: Threads, libraries: Iterable[Library] = ()) -> None:
         self._sources = sources
         self._threads = threads
-        self._servers = servers or {}
+        self._libraries = {scheme: one for one in libraries for scheme in one.schemes()}
 
     def tools(self) -> Sequence[ToolSpec]:
         """The one."""
@@ -95,7 +97,7 @@ class ResourceTools(ToolAdapter):
 
     def schemes(self) -> Collection[str]:
         """What can be read here, by the beginnings of addresses."""
-        return {*(scheme_of(source.template) for source in self._sources), *self._servers}
+        return {*(scheme_of(source.template) for source in self._sources), *self._libraries}
 
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:  # noqa: ARG002
         """All of them, in their order; the first that fails ends it."""
@@ -111,11 +113,10 @@ class ResourceTools(ToolAdapter):
             values = source.variables(uri)
             if values is not None:
                 return [_content(uri, await self._given(source, values))]
-        server = self._servers.get(scheme_of(uri))
-        if server is None:
+        library = self._libraries.get(scheme_of(uri))
+        if library is None:
             raise Misconfigured(f"nothing serves '{uri}'", code="unknown_resource")
-        found = (await server.request("resources/read", {"uri": uri})).get("contents")
-        return [_told(uri, one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return [_told(uri, one) for one in await library.read(uri)]
 
     async def _given(self, source: Source, values: Mapping[str, str]) -> object:
         if inspect.iscoroutinefunction(source.function):

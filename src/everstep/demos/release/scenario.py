@@ -69,7 +69,7 @@ class Release:
     def prepare(self, folder: DemoFolder) -> None:
         """A repository with tests, and a hook that sees every tag."""
         if shutil.which("git") is None:
-            raise EverstepError("this demo needs git", code="misconfigured", what_to_do="install git")
+            raise EverstepError("this demo needs git", code="config_invalid", what_to_do="install git")
         repo = folder.path / REPO
         repo.mkdir()
         for name, text in FILES.items():

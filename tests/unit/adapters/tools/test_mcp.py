@@ -77,6 +77,28 @@ async def test_trouble_is_told_apart(tmp_path: Path, how: str, code: str, catego
         assert (error["code"], error["category"], failed["effect_state"]) == (code, category, effect)
 
 
+async def test_R08_an_error_of_a_tool_is_a_failed_attempt_that_no_breaker_counts(tmp_path: Path) -> None:
+    async with TestEngine([], config=config(tmp_path), workspace=tmp_path) as engine:
+        for _ in range(7):
+            result = await ran(engine, wreck("error"))
+            assert result.error is not None
+            assert (result.error["code"], result.error["category"]) == ("mcp_tool_error", "logic")
+
+
+@pytest.mark.parametrize(("uri", "status"), [("docs://readme", "completed"), ("docs://none", "failed")])
+async def test_resources_of_a_server_are_read_where_it_lists_their_scheme(
+    tmp_path: Path, uri: str, status: str
+) -> None:
+    said = config(tmp_path, "good_server.py", resources=["docs"])
+    plan = Plan.from_dict({"name": "p", "steps": [{"id": "a", "resources": [uri]}], "outputs": {"a": "${a}"}})
+    async with TestEngine([], config=said, workspace=tmp_path) as engine:
+        result = await (await engine.start(plan)).result()
+        assert result.status == status, result.error
+        if status == "completed":
+            contents: Any = (result.outputs or {})["a"]
+            assert [one["uri"] for one in contents["contents"]] == [uri]
+
+
 async def test_a_tool_that_changes_is_not_called(tmp_path: Path) -> None:
     """Mid-task: the first call is the tool that was agreed to, the second one would be another."""
     async with TestEngine([], config=config(tmp_path), workspace=tmp_path) as engine:
