@@ -46,8 +46,10 @@ torture: $(READY) ## the long fault suites
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
 	$(BIN)/python tests/mcp_conformance/run.py
 
-peers: $(READY) ## MCP clients that others wrote, from npm and PyPI, against `everstep mcp`
+peers: $(READY) ## MCP clients and servers, and tools of frameworks, that others wrote, from npm and PyPI
 	$(BIN)/python tests/mcp_conformance/peers.py
+	$(BIN)/python tests/mcp_conformance/proxied.py
+	$(BIN)/python tests/mcp_conformance/frameworks.py
 
 screenshots: $(DASHBOARD) chromium ## pictures of every page of the dashboard, into screenshots/
 	$(BIN)/python scripts/shoot.py

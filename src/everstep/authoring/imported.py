@@ -34,7 +34,7 @@ def from_openai(schema: object, function: Callable[..., object] | None = None, *
         invoke = getattr(schema, "on_invoke_tool", None)
         if said is None or invoke is None:
             raise TypeError("from_openai takes a schema and a function, or a function tool with `on_invoke_tool`")
-        return _made(said, partial(_by_text, invoke), options)
+        return _made(said, partial(_by_text, invoke, said[0]), options)
     inner = schema.get("function", schema) if isinstance(schema, Mapping) else None
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise TypeError(f"from_openai: this is no function schema: {schema!r:.200}")
@@ -121,5 +121,20 @@ async def _by_object(call: Callable[[object], object], **arguments: object) -> o
     return await answer if isinstance(answer, Awaitable) else answer
 
 
-async def _by_text(invoke: Callable[[object, str], Awaitable[object]], **arguments: object) -> object:
-    return await invoke(None, json.dumps(arguments))
+class NoCaller:
+    """Stands in for what a function tool of theirs may ask about its caller: there is none, and it says so."""
+
+    def __init__(self, tool: str, arguments: str) -> None:
+        self.tool_name = tool
+        self.tool_arguments = arguments
+        self.tool_call_id = ""
+
+    def __getattr__(self, name: str) -> None:
+        """No agent, no configuration, no usage."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+
+async def _by_text(invoke: Callable[[object, str], Awaitable[object]], tool: str, /, **arguments: object) -> object:
+    said = json.dumps(arguments)
+    return await invoke(NoCaller(tool, said), said)

@@ -122,3 +122,16 @@ def test_ours_as_function_schemas() -> None:
     }
     with pytest.raises(ValueError, match="shop_price"):
         to_openai([price, price])
+
+
+async def test_a_function_tool_that_asks_about_its_caller() -> None:
+    """As those of OpenAI Agents do: there is no caller of theirs, so no configuration, agent or usage."""
+
+    async def invoke(ctx: Any, text: str) -> str:
+        assert (ctx.tool_name, ctx.tool_arguments, ctx.run_config) == ("shout", text, None)
+        ctx._function_tool_arguments = None
+        return str(json.loads(text)["text"]).upper()
+
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    theirs = SimpleNamespace(name="shout", description="", params_json_schema=schema, on_invoke_tool=invoke)
+    assert await from_openai(theirs)(text="solar") == "SOLAR"

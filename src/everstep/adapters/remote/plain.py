@@ -12,7 +12,7 @@ from everstep.adapters.remote.link import FRAME_BYTES, Broken, Heard, Lost, read
 from everstep.domain.values import JsonObject
 from everstep.ports.tool import Misconfigured
 
-LEAVE_S = 2.0
+LEAVE_S = 0.5
 """How long it may take to end once nobody speaks to it."""
 
 

@@ -21,8 +21,9 @@ from everstep.facade.engine import Engine
 from everstep.settings import Settings
 from everstep.wire.plan import read_plan
 
-KNOCKS: Final = 20
-PATIENCE_S: Final = 0.05
+PATIENCE_S: Final = 15.0
+"""How long a holder that does not answer is given: one that stops lets its calls end first."""
+KNOCK_S: Final = 0.05
 
 
 def published_in(settings: Settings) -> list[Published]:
@@ -87,8 +88,8 @@ class Finder:
 
     async def find(self) -> Channel:
         """Somebody who answers; raises StoreLocked if the holder says nothing."""
-        refused: StoreLocked | None = None
-        for _ in range(KNOCKS):
+        until = time.monotonic() + PATIENCE_S
+        while True:
             if self._settings.store_path is not None and self._settings.lock_path.exists():
                 client = await find_engine(self._settings)
                 if client is not None:
@@ -98,14 +99,13 @@ class Finder:
             engine = Engine(config=self._settings, tools=self._tools)
             try:
                 await engine.open()
-            except StoreLocked as error:
-                refused = error
-                await asyncio.sleep(PATIENCE_S)
+            except StoreLocked:
+                if time.monotonic() > until:
+                    raise
+                await asyncio.sleep(KNOCK_S)
                 continue
             self._own = engine
             return own_channel(engine, self._settings)
-        assert refused is not None
-        raise refused
 
     @property
     def carries(self) -> bool:
