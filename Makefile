@@ -42,6 +42,7 @@ torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
 	$(BIN)/python -m everstep.torture.agent_kills
 	$(BIN)/python -m bench.cuts
+	$(BIN)/python -m bench.flips
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
 	$(BIN)/python tests/mcp_conformance/run.py

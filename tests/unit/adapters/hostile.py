@@ -142,4 +142,28 @@ _OURS = (
     ".everstepx",
 )
 
-REFUSED = tuple(dict.fromkeys(_UP + _WIDE + _ABSOLUTE + _WINDOWS + _ROOTS + _INVISIBLE + _BROKEN + _OURS))
+# What is refused as one name is refused wherever in a path it stands.
+_NAMES = (
+    "..",
+    "...",
+    ".. ",
+    " ..",
+    "..\u3000",
+    "\uff0e\uff0e",
+    "\u2025",
+    "\u2024\u2024",
+    "\ufe52\ufe52",
+    "x\u202ey",
+    "x\u200by",
+    "x\x01y",
+    "x\\y",
+    ".everstep",
+    ".EverStep",
+    ".everstep. ",
+    "everstep.toml",
+    "EVERSTEP.TOML",
+)
+_PLACES = ("{}", "{}/", "{}/x", "a/{}", "a/{}/", "a/{}/b", "a/b/{}", "a/b/{}/c", "./{}/x", "a//{}", "é/{}", "a b/{}/x")
+_EVERYWHERE = tuple(place.format(name) for name in _NAMES for place in _PLACES)
+
+REFUSED = tuple(dict.fromkeys(_UP + _WIDE + _ABSOLUTE + _WINDOWS + _ROOTS + _INVISIBLE + _BROKEN + _OURS + _EVERYWHERE))

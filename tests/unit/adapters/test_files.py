@@ -65,10 +65,12 @@ def names_in(folder: Path) -> list[str]:
 # --- paths ---
 
 
+@pytest.mark.req("File.4")
 def test_the_corpus_is_large_and_without_repeats() -> None:
-    assert len(set(REFUSED)) == len(REFUSED) >= 100
+    assert len(set(REFUSED)) == len(REFUSED) >= 300
 
 
+@pytest.mark.req("File.4")
 @pytest.mark.parametrize("path", REFUSED, ids=[f"{at}-{ascii(path)[:30]}" for at, path in enumerate(REFUSED)])
 def test_hostile_paths_are_refused_everywhere(files: Workspace, root: Path, path: str) -> None:
     for attempt in (
