@@ -12,7 +12,7 @@ from tests.browser.test_stories import BROKEN
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "dashboard/node_modules/axe-core/axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+WIDTHS = (768, 320)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,17 @@ def findings(page: Page, rules: list[str] | None = None) -> list[str]:
     ]
 
 
+def scrolls_sideways(page: Page, width: int) -> bool:
+    """Whether anything is wider than the window would be."""
+    page.set_viewport_size({"width": width, "height": 844})
+    found = page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame("
+        "() => done(document.documentElement.scrollWidth > document.documentElement.clientWidth))))"
+    )
+    page.set_viewport_size({"width": 1440, "height": 900})
+    return bool(found)
+
+
 def settled(page: Page) -> None:
     """Everything that was to be read is there."""
     expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
@@ -76,6 +87,8 @@ def test_axe_finds_nothing_serious_on_any_page(
             settled(page)
             page.evaluate(AXE.read_text())
             bad[name] = findings(page, rules)
+            if theme == "light":
+                bad[name] += [f"scrolls sideways at {width}" for width in WIDTHS if scrolls_sideways(page, width)]
             if name == "approval":
                 page.get_by_role("button", name="Approve with other arguments").click()
                 page.get_by_label("subject").fill("Other")
@@ -93,19 +106,12 @@ def test_axe_finds_nothing_serious_on_any_page(
     assert "\n".join(f"{name}: {one}" for name, found in bad.items() for one in found) == ""
 
 
-@pytest.mark.parametrize("width", [320, 768])
-def test_no_page_scrolls_sideways(stage: Stage, browser: Browser, places: dict[str, str], width: int) -> None:
-    with stage.page(browser, width=width) as page:
-        for name, path in places.items():
-            page.goto(stage.url + path)
-            settled(page)
-            assert not page.evaluate(SIDEWAYS), name
-        if width == 320:
-            page.goto(stage.url + places["approval"])
-            for button in ("Approve", "Reject…"):
-                box = page.get_by_role("button", name=button, exact=True).bounding_box()
-                assert box is not None
-                assert box["height"] >= 44
+def test_every_answer_can_be_reached_by_a_thumb(stage: Stage, browser: Browser, places: dict[str, str]) -> None:
+    with stage.page(browser, places["approval"], width=320) as page:
+        for button in ("Approve", "Reject…"):
+            box = page.get_by_role("button", name=button, exact=True).bounding_box()
+            assert box is not None
+            assert box["height"] >= 44
 
 
 def test_an_approval_by_keyboard_alone(stage: Stage, browser: Browser) -> None:
@@ -141,6 +147,7 @@ def test_an_approval_by_keyboard_alone(stage: Stage, browser: Browser) -> None:
         page.keyboard.press("Control+Enter")
         expect(page.get_by_text("Answered by local (http)")).to_be_visible()
         assert page.evaluate("window.pointed") is None
+    stage.until(task, "completed")
     assert "kay@example.test\tBy keys\n" in (stage.gates / "sent.txt").read_text()
 
 
