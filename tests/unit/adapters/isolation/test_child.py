@@ -85,7 +85,7 @@ async def test_a_cpu_burner(place: Path, without: tuple[str, ...]) -> None:
     ended = await ran(place, "while :; do :; done & while :; do :; done", Bounds(cpu_s=0.5), without=without)
     assert ended.over is not None
     assert ended.over[0] == "cpu_time"
-    assert 0.5 <= ended.cpu_s < 1.5
+    assert 0.5 <= ended.cpu_s < 3
 
 
 @BOTH
@@ -107,7 +107,7 @@ async def test_one_that_works_for_long_gets_half_a_core(place: Path, monkeypatch
     began = time.monotonic()
     ended = await ran(place, "while :; do :; done & (sleep 3; kill $$) & while :; do :; done")
     assert ended.over is None
-    slack = 0.6  # until it was seen to be busy
+    slack = 1.5  # until it was seen to be busy; without the group it would be twice the time that passed
     assert ended.cpu_s <= 0.55 * (time.monotonic() - began) + slack
     assert ended.cpu_s > 0.1
 

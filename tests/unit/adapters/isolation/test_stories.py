@@ -59,7 +59,7 @@ async def test_each_is_stopped_by_its_own_limit(tmp_path: Path, groups: bool, mo
         for story, (_, _, _, code) in STORIES.items():
             assert (told[story].get("error") or {}).get("code") == code, story
     assert told["output flood"]["usage"]["bytes_out"] == pytest.approx(30_000_000, rel=0.1)
-    assert told["CPU burner"]["usage"]["cpu_s"] == pytest.approx(1.0, abs=0.6)
+    assert 1.0 <= told["CPU burner"]["usage"]["cpu_s"] < 5
     assert told["sibling"]["usage"]["files_open"] > 0
     bomb = told["memory bomb"]["error"]["details"]
     assert (bomb["limit"], bomb["max"]) == ("memory", 150_000_000)
