@@ -15,9 +15,9 @@ from everstep.doors.api.handlers import HANDLERS
 from everstep.doors.api.routes import ROUTES
 from everstep.doors.errors import REFUSALS, REMEDIES
 from everstep.doors.http.gate import SCOPE_OF
+from reference_pages import NOTE, cli_page, plan_page, settings_page
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-NOTE: Final = "<!-- Generated from the code by `make docs`; do not edit. -->"
 
 
 S = TypeVar("S", bound=StrEnum)
@@ -185,6 +185,9 @@ PAGES: Final = {
     "docs/concepts/failures.md": failures_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/http.md": http_page,
+    "docs/reference/settings.md": settings_page,
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/plan.md": plan_page,
 }
 
 
