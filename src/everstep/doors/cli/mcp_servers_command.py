@@ -25,9 +25,11 @@ FILE: Final = "everstep.toml"
 @click.argument("name")
 @click.argument("command", nargs=-1)
 @click.option("--url", help="Where it is, instead of a command.")
-@click.option("--yes", is_flag=True, help="Take every tool with the effect that the server's hints speak for.")
-def add(name: str, command: tuple[str, ...], url: str | None, *, yes: bool) -> int:
-    """Start the server NAME once, show its tools, and write those you let in to everstep.toml."""
+def add(name: str, command: tuple[str, ...], url: str | None) -> int:
+    """Start the server NAME once, show its tools, and write those you let in to everstep.toml.
+
+    With --yes every tool is taken, with the effect that the server's hints speak for.
+    """
     current = session()
     if bool(command) == bool(url):
         raise click.UsageError("say how to start it (-- COMMAND…), or where it is (--url URL)")
@@ -39,10 +41,10 @@ def add(name: str, command: tuple[str, ...], url: str | None, *, yes: bool) -> i
     settings = settings_of(current, **{f"mcp.servers.{name}.{'command' if command else 'url'}": said})
     agreement = Agreement(settings, name)
     offered = run_process(agreement.look())
-    if not (yes or current.asks):
+    if not (current.yes or current.asks):
         raise Validation("nobody is here to choose", what_to_do="take the proposals: --yes")
     chosen = {
-        one.name: one.effect if yes else _chosen(current, f"{one.name}: {one.description}", one.why, one.effect)
+        one.name: one.effect if current.yes else _chosen(current, f"{one.name}: {one.description}", one.why, one.effect)
         for one in offered
     }
     effects = {tool: effect for tool, effect in chosen.items() if effect != "no"}
