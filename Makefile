@@ -43,6 +43,7 @@ torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture.agent_kills
 	$(BIN)/python -m bench.cuts
 	$(BIN)/python -m bench.flips
+	EVERSTEP_TEST_KILLS=25 EVERSTEP_TEST_STORMS=4 $(PYTEST) -q $(PARALLEL) tests/fault/test_storm.py tests/fault/test_kills.py
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
 	$(BIN)/python tests/mcp_conformance/run.py

@@ -1,5 +1,6 @@
 """What if it dies here? Real processes, SIGKILL of the process group, at random moments and at every failpoint."""
 
+import os
 import re
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from everstep.torture.trial import Plot, Report, random_plot, trial
 from everstep.torture.workload import Workload
 from tests.fault.mutants import SOURCE
 
-KILLS = 25
-"""Of each of the trials below; four of them make a hundred."""
+KILLS = int(os.environ.get("EVERSTEP_TEST_KILLS", "13"))
+"""Of each of the trials below; `make torture` makes a hundred of the four."""
 
 STRIKES = strikes()
 
