@@ -15,10 +15,10 @@ from everstep.doors.api.handlers import HANDLERS
 from everstep.doors.api.routes import ROUTES
 from everstep.doors.errors import REFUSALS, REMEDIES
 from everstep.doors.http.gate import SCOPE_OF
-from reference_pages import NOTE, cli_page, plan_page, settings_page
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-
+sys.path.insert(0, str(ROOT))  # a script finds its own folder only
+from scripts.reference_pages import NOTE, cli_page, plan_page, settings_page  # noqa: E402
 
 S = TypeVar("S", bound=StrEnum)
 
