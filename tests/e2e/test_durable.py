@@ -43,7 +43,8 @@ def test_the_command_line_starts_shows_and_goes_on_with_it(tmp_path: Path) -> No
     assert again.lines[-1]["task"]["id"] == task["id"]
     shown = project.run("show", task["id"], "--json").json
     assert [step["id"] for step in shown["steps"]] == ["lab_add_1", "lab_add_2", "lab_add_3", "ask_1"]
-    assert [one["id"] for one in project.run("ls", "--json").json["items"]] == [task["id"]]
+    (listed,) = project.run("ls", "--json").json["items"]
+    assert (listed["id"], listed["progress"]["done"], listed["progress"]["total"]) == (task["id"], 3, 3)
     pause = project.run("inbox", "--json").json["items"][0]["id"]
     ended = project.run("answer", pause, "answer", "--value", '"ana"', "--json", "--wait")
     assert ended.code == 0, ended.err

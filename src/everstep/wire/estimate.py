@@ -59,5 +59,6 @@ def progress_json(state: TaskState, outlook: Outlook | None = None) -> JsonObjec
 
 def row_progress_json(row: TaskRow, steps: int) -> JsonObject:
     """The same of a task of which only its row is known: every step weighs the same."""
-    fraction = 1.0 if row.ended_at is not None else min(row.done / max(steps, 1), ALMOST)
-    return {"fraction": round(fraction, 4), "done": row.done, "total": steps, "current": None}
+    left = min(row.done / steps, ALMOST) if steps else 0.0  # a durable function has as many as it asks for
+    fraction = 1.0 if row.ended_at is not None else left
+    return {"fraction": round(fraction, 4), "done": row.done, "total": max(steps, row.done), "current": None}
