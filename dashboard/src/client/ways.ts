@@ -12,7 +12,7 @@ const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"])
 /** The connection is gone, or the server asks to come back. */
 export class Cut extends Error {
   readonly retryAfterMs: number | null;
-  /** Nobody was there at all: that says nothing about the way. */
+  /** Nobody was there, or not ready: that says nothing about the way. */
   readonly away: boolean;
 
   constructor(why: string, retryAfterMs: number | null = null, away = false) {
@@ -144,7 +144,8 @@ async function ticket(server: Server, wanted: Wanted, signal: AbortSignal): Prom
     if (!reply.ok) throw await ended(reply);
     return ((await reply.json()) as { ticket: string }).ticket;
   } catch (error) {
-    throw error instanceof TypeError ? new Cut(String(error), null, true) : cutBy(error);
+    const why = cutBy(error);
+    throw why instanceof Cut ? new Cut(why.message, why.retryAfterMs, true) : why;
   }
 }
 
