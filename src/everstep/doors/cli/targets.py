@@ -13,7 +13,7 @@ from everstep.domain.plan import PlanSpec
 from everstep.domain.record import record
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.doors.cli.given import reason
-from everstep.doors.cli.modules import from_module
+from everstep.doors.cli.modules import from_module, load_tools
 from everstep.facade.runnable import Runnable
 from everstep.settings import Settings
 from everstep.wire.plan import PLAN_BYTES_MAX, read_plan
@@ -65,10 +65,14 @@ def find_target(said: str, settings: Settings) -> Target:
         return Target(said=said, text=read_text(path), file=said)
     if _MODULE.fullmatch(said):
         return Target(said=said, plan=from_module(said))
-    function = next((one for one in functions(settings) if one.spec.name == said), None)
-    if function is not None:
+    try:
+        found = find_named(said, settings.plans_dirs)
+    except NotFound:
+        load_tools(settings)
+        function = next((one for one in functions(settings) if one.spec.name == said), None)
+        if function is None:
+            raise
         return Target(said=said, plan=function)
-    found = find_named(said, settings.plans_dirs)
     return Target(said=said, text=read_text(found), file=os.path.relpath(found))
 
 
