@@ -37,9 +37,11 @@ bench: $(DASHBOARD) chromium ## measure, against floors
 	$(BIN)/python -m bench.calibration
 	$(BIN)/python -m bench.dashboard
 	$(BIN)/python -m bench.concurrency
+	$(BIN)/python -m bench.fleet
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
+	$(BIN)/python -m tests.fault.fleet_campaign
 	$(BIN)/python -m everstep.torture.agent_kills
 	$(BIN)/python -m bench.cuts
 	$(BIN)/python -m bench.flips

@@ -54,7 +54,11 @@ class Proxy:
                 if self.down:
                     client.close()
                     continue
-                server = socket.create_connection(self._server)
+                try:
+                    server = socket.create_connection(self._server)
+                except OSError:  # it is away: whoever called us learns it
+                    client.close()
+                    continue
                 pair = (client, server)
                 with self._lock:
                     self._pairs.add(pair)

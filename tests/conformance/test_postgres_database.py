@@ -17,7 +17,7 @@ from everstep.domain.errors import LeaseLost, StoreRefused, Unavailable
 from everstep.domain.ids import Instant, Seq
 from everstep.domain.rate import Rate
 from everstep.domain.task import StepCommit
-from everstep.ports.store import Commit, Committed, Created, Stale
+from everstep.ports.store import Commit, Committed, Created, Stale, TaskFilter
 from everstep.ports.traffic import Reservation
 from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
@@ -131,6 +131,19 @@ async def test_two_who_migrate_at_once_migrate_once() -> None:
 
         steps = await asyncio.gather(*(asyncio.to_thread(forward) for _ in range(4)))
         assert sum(steps) == len(migrations())
+
+
+@pytest.mark.req("WF-22")
+async def test_a_status_that_nobody_knows_is_refused_on_write_and_on_read(url: str) -> None:
+    async with opened(url) as on:
+        await on.created()
+        with connect(url) as connection:
+            with pytest.raises(psycopg.errors.CheckViolation):
+                connection.execute("UPDATE tasks SET status = 'odd'")
+            connection.execute("ALTER TABLE tasks DROP CONSTRAINT tasks_status_check")
+            connection.execute("UPDATE tasks SET status = 'odd'")
+        with pytest.raises(StoreRefused, match="odd"):
+            await on.store.list_tasks(TaskFilter(owner="local"))
 
 
 # Answers that are lost

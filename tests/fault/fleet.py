@@ -140,9 +140,9 @@ class Fleet:
         loaded = Plan.load(self.folder / "crew.plan.json")
         return [await insist(partial(engine.start, loaded, key=f"k{n}")) for n in range(count)]
 
-    async def finish(self, engine: Engine, count: int) -> None:
+    async def finish(self, engine: Engine, count: int, patience_s: float = PATIENCE_S) -> None:
         """Until all have ended; whoever asks about an uncertain call is answered from the log of what was done."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + patience_s
         while True:
             tasks = (await insist(engine.desk.info)).tasks
             if tasks.get("completed") == count:

@@ -58,7 +58,7 @@ def server() -> Iterator[Server]:
 async def test_f20_f25_f26_five_twins_are_killed_frozen_and_left_without_a_database(
     tmp_path: Path, server: Server
 ) -> None:
-    tasks = 40
+    tasks = 100
     with schema(server.url) as url:
         fleet = Fleet(tmp_path, url, call_s=0.02)
         async with manned(fleet, 5), fleet.engine() as engine:

@@ -145,8 +145,10 @@ class PgNews:
         if text == self._proof:
             self._listening = True
             return
-        self._heard.update(TaskId(task) for task in text.split())
-        self._wake.set()
+        tasks = [TaskId(word) for word in text.split() if word.startswith("t_")]
+        if tasks:  # or else somebody else has tried whether it hears itself
+            self._heard.update(tasks)
+            self._wake.set()
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None
