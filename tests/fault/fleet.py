@@ -148,15 +148,17 @@ class Fleet:
             if tasks.get("completed") == count:
                 return
             assert time.monotonic() < until, (tasks, (self.folder / "workers.log").read_text()[-3000:])
-            for pause in await insist(engine.inbox):
+            pauses = await insist(engine.inbox)
+            made = {(one.task, one.step): one.output for one in read_effects(self.effects)} if pauses else {}
+            for pause in pauses:
                 with suppress(EverstepError):
-                    await self._answer(pause)
+                    await self._answer(pause, made)
             await asyncio.sleep(0.1)
 
-    async def _answer(self, pause: Pause) -> None:
+    async def _answer(self, pause: Pause, made: dict[tuple[str, str], Any]) -> None:
         assert pause.type == "uncertainOutcome", pause
-        made = [one for one in read_effects(self.effects) if (one.task, one.step) == (pause.task, pause.step)]
-        await (pause.happened(made[0].output) if made else pause.not_happened())
+        place = (pause.task, str(pause.step))
+        await (pause.happened(made[place]) if place in made else pause.not_happened())
 
     def judge(self) -> list[Violation]:
         """What journal and effects prove against us."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.record import record
+from everstep.domain.states import TaskStatus
 
 
 @record
@@ -27,6 +28,9 @@ class Housekeeping(Protocol):
 
     async def delete(self, owner: str, task: TaskId, key_until: Instant) -> bool:
         """A task that has ended is gone, journal and all; its key is given to nobody until then. False: not ended."""
+
+    async def ended(self, status: TaskStatus, before: Instant, limit: int) -> Sequence[tuple[str, TaskId]]:
+        """Whose tasks ended this way before then, the oldest first."""
 
     async def workers(self) -> Sequence[KeptWorker]:
         """Every incarnation that is remembered, the newest first."""

@@ -29,10 +29,12 @@ def check_effects(states: dict[str, State], effects: Sequence[Effect]) -> Iterat
         yield from _written_before(state, effect)
         yield from _not_after_its_end(state, effect)
     yield from _one_incarnation(states, starts)
+    made: dict[tuple[str, str], list[Effect]] = {}
+    for effect in starts:
+        made.setdefault((effect.task, effect.step), []).append(effect)
     for task, state in states.items():
         for step in state.steps.values():
-            mine = [effect for effect in starts if (effect.task, effect.step) == (task, step.path)]
-            yield from _once(state, step, mine)
+            yield from _once(state, step, made.get((task, step.path), []))
 
 
 def _attempt(step: Step, number: int) -> Attempt | None:

@@ -10,6 +10,7 @@ from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.breaker import Breaker, BreakerKey
 from everstep.domain.events import AttemptStarted, TaskCreated
+from everstep.domain.states import TaskStatus
 from everstep.ports import store as port
 from everstep.ports.housekeeping import KeptWorker
 from everstep.wire.event import decode
@@ -105,6 +106,15 @@ class MemoryHousekeeping:
         if kept.new.key is not None:
             self.spent[owner, kept.new.key] = key_until
         return True
+
+    async def ended(self, status: TaskStatus, before: i.Instant, limit: int) -> Sequence[tuple[str, i.TaskId]]:
+        """Whose tasks may go."""
+        found = [
+            (kept.row.ended_at, kept.num, kept.new.owner, task)
+            for task, kept in self._tasks.items()
+            if kept.row.status is status and (kept.row.ended_at or before) < before and kept.worker is None
+        ]
+        return [(owner, task) for *_, owner, task in sorted(found)[:limit]]
 
     async def workers(self) -> Sequence[KeptWorker]:
         """The newest first."""

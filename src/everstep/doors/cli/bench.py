@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from everstep.bootstrap import build
+from everstep.domain.ids import Instant
 from everstep.doors.cli.engines import ApiTalk
 from everstep.facade.desk import Desk
+from everstep.ports.housekeeping import Housekeeping
 from everstep.ports.store import Store
 from everstep.settings import Settings
 
@@ -34,5 +36,16 @@ async def open_keeping(settings: Settings) -> AsyncIterator[Store]:
     await runtime.open()
     try:
         yield runtime.kit.store
+    finally:
+        await runtime.close()
+
+
+@asynccontextmanager
+async def open_housekeeping(settings: Settings) -> AsyncIterator[tuple[Housekeeping, Instant]]:
+    """What is done to a store as a whole, and the time; locked like above."""
+    runtime = build(replace(settings, tools=()), (), carries="none").runtime
+    await runtime.open()
+    try:
+        yield runtime.kit.passage.traffic.housekeeping, runtime.kit.clock.now()
     finally:
         await runtime.close()

@@ -1,18 +1,26 @@
 """`everstep db migrate`, `move`, `prune`: what changes a store as a whole."""
 
 import asyncio
+from typing import Final
 
 import click
 
 from everstep.bootstrap import migrate_store, move_store
 from everstep.domain.errors import NotFound
-from everstep.doors.cli.bench import open_keeping
+from everstep.domain.ids import Instant
+from everstep.domain.states import TaskStatus
+from everstep.doors.cli.bench import open_housekeeping, open_keeping
 from everstep.doors.cli.confirm import confirm
 from everstep.doors.cli.connect import Opening, perform_steps, shown
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import plural
+from everstep.ports.housekeeping import Housekeeping
 from everstep.settings import Settings
 from everstep.settings.place import shown_store
+
+PART: Final = 250
+DRY_MAX: Final = 1_000_000
+PRUNED: Final = (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
 
 
 @click.command(cls=Verb, epilog="everstep db migrate --store postgresql://db.example/tasks")
@@ -55,6 +63,43 @@ def move(target_url: str) -> int:
         return 0
 
     return perform_steps(act)
+
+
+@click.command(cls=Verb, epilog="everstep db prune --dry-run")
+@click.option("--dry-run", is_flag=True, help="Only say how many would go.")
+def prune(*, dry_run: bool) -> int:
+    """Delete tasks that ended longer ago than `retention` says; their keys stay taken for `retention.keys`."""
+
+    async def act(opening: Opening) -> int:
+        current, settings = opening.session, opening.settings
+        must_exist(settings)
+        if not dry_run:
+            confirm(current, f"Delete old tasks of {shown(settings)}?", "everstep db prune")
+        async with open_housekeeping(settings) as (housekeeping, now):
+            gone = {status.value: await _prune(housekeeping, settings, status, now, dry=dry_run) for status in PRUNED}
+        if current.json:
+            current.result_json({"deleted": {} if dry_run else gone, "would_delete": gone if dry_run else {}})
+        else:
+            counts = ", ".join(f"{count} {status}" for status, count in gone.items() if count) or "nothing"
+            current.result(f"{'would delete' if dry_run else 'deleted'} {counts}")
+        return 0
+
+    return perform_steps(act)
+
+
+async def _prune(keep: Housekeeping, settings: Settings, status: TaskStatus, now: Instant, *, dry: bool) -> int:
+    """In parts, so that nobody waits long for one."""
+    kept, keys = settings.said[f"retention.{status.value}"].value, settings.limits.keys_ms
+    assert isinstance(kept, int)
+    gone = 0
+    while True:
+        found = await keep.ended(status, Instant(now - kept), PART if not dry else DRY_MAX)
+        if dry:
+            return len(found)
+        deleted = await asyncio.gather(*(keep.delete(owner, task, Instant(now + keys)) for owner, task in found))
+        gone += sum(deleted)
+        if not any(deleted):
+            return gone
 
 
 def must_exist(settings: Settings) -> None:

@@ -9,7 +9,7 @@ from everstep.domain.errors import Conflict, NotFound
 from everstep.doors.cli.bench import open_keeping
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.db_audit import audit
-from everstep.doors.cli.db_changes import migrate, move, must_exist
+from everstep.doors.cli.db_changes import migrate, move, must_exist, prune
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Group
@@ -25,7 +25,7 @@ def db() -> None:
     """Figures, integrity and copies of the store."""
 
 
-for command in (audit, migrate, move):
+for command in (audit, migrate, move, prune):
     db.add_command(command)
 
 

@@ -67,6 +67,17 @@ async def a_task_that_ended_can_go(rig: Rig) -> None:
         await on.sound()
 
 
+async def what_ended_long_ago_is_found(rig: Rig) -> None:
+    async with scene(rig) as on:
+        keeping = cast("Traffic", on.store).housekeeping
+        first, _live, second = await ended_task(on), await on.created(), await ended_task(on)
+        found = await keeping.ended(TaskStatus.COMPLETED, f.later(100), 10)
+        assert found == [("local", first.id), ("local", second.id)]
+        assert await keeping.ended(TaskStatus.COMPLETED, f.later(100), 1) == [("local", first.id)]
+        assert await keeping.ended(TaskStatus.FAILED, f.later(100), 10) == []
+        assert await keeping.ended(TaskStatus.COMPLETED, f.NOW, 10) == []
+
+
 async def the_newest_line_of_all_keeps_its_number(rig: Rig) -> None:
     async with scene(rig) as on:
         keeping = cast("Traffic", on.store).housekeeping

@@ -11,6 +11,7 @@ from everstep.adapters.stores.sql.hold import Hold
 from everstep.adapters.stores.sql.keyring import SqlKeyring
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.record import record
+from everstep.domain.states import TaskStatus
 from everstep.ports.housekeeping import KeptWorker
 
 
@@ -45,6 +46,11 @@ class SqlHousekeeping:
         """In one transaction."""
         (done,) = await self._hold().writes.submit((DeleteUnit(owner=owner, task=task, key_until=key_until),))
         return cast("bool", done)
+
+    async def ended(self, status: TaskStatus, before: Instant, limit: int) -> Sequence[tuple[str, TaskId]]:
+        """Whose tasks may go."""
+        found = await self._hold().readers.read(lambda reader: reader.rows("list_ended", (status, before, limit)))
+        return [(owner, TaskId(task)) for owner, task in found]
 
     async def workers(self) -> Sequence[KeptWorker]:
         """The newest first."""

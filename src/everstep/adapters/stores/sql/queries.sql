@@ -478,6 +478,11 @@ SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles WHERE
 -- What a name stands for.
 SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles WHERE id = ?;
 
+-- name: list_ended
+-- What may go: ended one way, long ago, and held by nobody.
+SELECT owner, id FROM tasks
+WHERE ended_at IS NOT NULL AND status = ? AND ended_at < ? AND worker IS NULL ORDER BY ended_at, num LIMIT ?;
+
 -- name: delete_pauses
 -- Before the task to which they refer.
 DELETE FROM pauses WHERE task = ?;
