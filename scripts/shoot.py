@@ -1,4 +1,7 @@
-"""Pictures of every page of the dashboard, at three widths, in both themes: `make screenshots`, into `screenshots/`."""
+"""Pictures of every page of the dashboard, at three widths, in both themes: `make screenshots`, into `screenshots/`.
+
+`--docs` takes only those that the README and the guide show, into `docs/img/`.
+"""
 
 import shutil
 import sys
@@ -16,28 +19,47 @@ from tests.browser.stage import Stage, chromium  # noqa: E402
 
 OUT: Final = ROOT / "screenshots"
 WIDTHS: Final = (320, 768, 1440)
+DOCS: Final = ROOT / "docs/img"
+SHOWN: Final[tuple[tuple[str, str, int, Literal["light", "dark"]], ...]] = (
+    ("tasks-light", "tasks", 1440, "light"),
+    ("inbox-approval", "approval", 1440, "dark"),
+    ("inbox-approval-phone", "approval", 390, "light"),
+    ("health-breaker", "health", 1440, "light"),
+)
+"""Picture, place, width, theme."""
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
-def main() -> None:
+def main(*, docs: bool) -> None:
     """A project with something on every page, and everything that can be seen of it."""
     build()
-    shutil.rmtree(OUT, ignore_errors=True)
-    OUT.mkdir()
+    out = DOCS if docs else OUT
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         stage = Stage(Path(folder) / "project")
         stage.serve()
         try:
             places = prepare(stage)
-            for theme in THEMES:
-                for width in WIDTHS:
-                    shoot(stage, browser, places, width, theme)
-            lost(stage, browser, places["running"])
+            if docs:
+                for picture, place, width, theme in SHOWN:
+                    shoot(stage, browser, {place: places[place]}, width, theme, {place: out / f"{picture}.png"})
+            else:
+                everything(stage, browser, places)
         finally:
             stage.close()
             browser.close()
-    print(f"{len(list(OUT.iterdir()))} pictures in {OUT.relative_to(ROOT)}/")
+    print(f"{len(list(out.iterdir()))} pictures in {out.relative_to(ROOT)}/")
+
+
+def everything(stage: Stage, browser: Browser, places: dict[str, tuple[str, str]]) -> None:
+    """Every page, every width, both themes, and the page without a server."""
+    for theme in THEMES:
+        for width in WIDTHS:
+            files = {name: OUT / f"{name}-{width}-{theme}.png" for name in places}
+            shoot(stage, browser, places, width, theme, files)
+    lost(stage, browser, places["running"])
 
 
 def prepare(stage: Stage) -> dict[str, tuple[str, str]]:
@@ -71,7 +93,12 @@ def prepare(stage: Stage) -> dict[str, tuple[str, str]]:
 
 
 def shoot(
-    stage: Stage, browser: Browser, places: dict[str, tuple[str, str]], width: int, theme: Literal["light", "dark"]
+    stage: Stage,
+    browser: Browser,
+    places: dict[str, tuple[str, str]],
+    width: int,
+    theme: Literal["light", "dark"],
+    files: dict[str, Path],
 ) -> None:
     """All of them, at one width."""
     with stage.page(browser, width=width, theme=theme) as page:
@@ -80,7 +107,7 @@ def shoot(
             expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
             expect(page.locator("main").get_by_text(text).locator("visible=true").first).to_be_visible()
             expect(page.get_by_text("Reading…")).to_have_count(0)
-            page.screenshot(path=OUT / f"{name}-{width}-{theme}.png")
+            page.screenshot(path=files[name])
 
 
 def lost(stage: Stage, browser: Browser, place: tuple[str, str]) -> None:
@@ -93,4 +120,4 @@ def lost(stage: Stage, browser: Browser, place: tuple[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(docs="--docs" in sys.argv[1:])
