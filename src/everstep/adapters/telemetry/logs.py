@@ -83,7 +83,8 @@ class LogSink:
         self._lost = 0
 
     def _open(self) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self._path.parent.parent, self._path.parent):  # `parents` would let others look in above
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._written = os.fstat(self._descriptor).st_size
 

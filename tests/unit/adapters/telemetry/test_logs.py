@@ -32,6 +32,7 @@ def test_nothing_is_made_before_the_first_line_and_then_for_the_owner_only(path:
     sink.close()
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert path.parent.parent.stat().st_mode & 0o777 == 0o700
     (line,) = lines(path)
     assert line.pop("at").endswith("Z")
     assert line == {
