@@ -239,7 +239,10 @@ def long_plan(created: e.TaskCreated) -> tuple[Digest, bytes] | None:
 
 
 class _Named:
-    """A plan known by its digest, which names its normal form: so equal plans are spelled once."""
+    """A plan known by its digest, which names its normal form: so equal plans are spelled once.
+
+    The digest of a function is its name and version: two of them may differ, and have to be compared.
+    """
 
     __slots__ = ("digest", "plan")
 
@@ -248,7 +251,9 @@ class _Named:
         self.digest = created.plan_digest
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Named) and self.digest == other.digest
+        if not isinstance(other, _Named) or self.digest != other.digest:
+            return False
+        return self.plan.durable is None or self.plan == other.plan
 
     def __hash__(self) -> int:
         return hash(self.digest)
