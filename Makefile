@@ -18,11 +18,11 @@ help:
 demo: $(DASHBOARD) ## set up everything, perform the main job: a task killed in the middle that still ends
 	$(BIN)/everstep demo
 
-test: check $(DASHBOARD) chromium ## set up everything, pass the checks and the whole suite, hold the requirement map against it
+test: check $(DASHBOARD) ## set up everything, pass the checks and the whole suite, hold the requirement map against it
 	$(PYTEST) $(PARALLEL)
 
 # Development mode makes records really frozen, so the fast tests also prove that nobody writes to one.
-check: $(READY) ## format, lint, types, import contracts, tidy, fast tests; before every commit
+check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests; before every commit
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(TYPED)
@@ -30,7 +30,7 @@ check: $(READY) ## format, lint, types, import contracts, tidy, fast tests; befo
 	$(BIN)/python scripts/write_docs.py --check
 	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) tests/test_tidy.py tests/unit
 
-bench: $(DASHBOARD) chromium ## measure, against floors
+bench: $(DASHBOARD) parts ## measure, against floors
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.streams
 	$(BIN)/python -m bench.streams --slow 200 --seconds 45
@@ -55,7 +55,7 @@ peers: $(READY) ## MCP clients and servers, and tools of frameworks, that others
 	$(BIN)/python tests/mcp_conformance/proxied.py
 	$(BIN)/python tests/mcp_conformance/frameworks.py
 
-screenshots: $(DASHBOARD) chromium ## pictures of every page of the dashboard, into screenshots/
+screenshots: $(DASHBOARD) parts ## pictures of every page of the dashboard, into screenshots/
 	$(BIN)/python scripts/shoot.py
 
 docs: $(READY) ## write what is generated: state diagrams, and the requirement map with the results of the last `make test`
@@ -70,12 +70,16 @@ $(DASHBOARD): $(READY) $(shell find dashboard -path '*/node_modules' -prune -o -
 	$(BIN)/python scripts/build_dashboard.py
 	@touch $@
 
-# The tests of the dashboard drive the system's browser.
-.PHONY: chromium
-chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
-		else echo 'Chromium is missing: apt-get install chromium' >&2; exit 1; fi; }
+# What the tests drive and Python cannot install: a browser, and a pooler before the database.
+.PHONY: parts
+parts:
+	@missing=; \
+	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing="$$missing chromium"; \
+	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing="$$missing pgbouncer"; \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; \
+		else echo "missing here: apt-get install$$missing" >&2; exit 1; fi; \
+	fi
 
 # uv when present, else venv and pip. What the machine lacks is named, before anything is made.
 $(READY): pyproject.toml constraints.txt
