@@ -9,6 +9,7 @@ import logging
 import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +30,6 @@ from everstep.settings import Settings, load_settings
 T = TypeVar("T")
 
 _TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "supply_arguments", "retry_with", "edit"})
-"""Answers that carry a value."""
 
 
 def run(
@@ -49,13 +49,12 @@ def run(
     _say_if_awaitable("await Engine().run(plan)")
     usual = load_settings({})
     settings = usual if store is None else usual.with_store(str(store))
-    at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    how = on_pause or ("ask" if at_terminal else "return")
-    wait = "return" if how == "ask" else how
+    how = on_pause or ("ask" if sys.stdin.isatty() and sys.stderr.isatty() else "return")
+    until = "return" if how == "ask" else how
     with Engine.foreground(settings, tools=_functions(plan, settings)) as engine:
-        result = engine.run(plan, inputs, key=key, new=new, on_pause=wait)
+        result = engine.run(plan, inputs, key=key, new=new, on_pause=until)
         while how == "ask" and result.status == TaskStatus.PAUSED and _ask(engine.inbox(result.task_id)):
-            result = engine.get(result.task_id).result(on_pause=wait)
+            result = engine.get(result.task_id).result(on_pause=until)
         return result
 
 
@@ -76,6 +75,8 @@ class LoopThread:
         """Do it there, wait for it here; who stops waiting (Ctrl-C) ends it."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
+            while not future.done():
+                wait([future], 0.5)  # a Ctrl-C in the moment before waiting is heard on waking up
             return future.result()
         except BaseException:
             future.cancel()
@@ -384,8 +385,7 @@ async def _next(items: AsyncIterator[T]) -> T:
 
 
 async def _close(items: AsyncIterator[object]) -> None:
-    close = getattr(items, "aclose", None)
-    if close is not None:
+    if (close := getattr(items, "aclose", None)) is not None:
         await close()
 
 

@@ -280,7 +280,10 @@ def test_ctrl_c_ends_the_wait_and_the_task_is_safe(store: Path) -> None:
     assert process.stdout is not None
     task = process.stdout.readline().strip()
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    try:
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert "KeyboardInterrupt" in said
     with blocking.Engine(store, worker=False) as engine:
         assert engine.get("nap").id == task
