@@ -261,7 +261,8 @@ def test_events_can_be_left_in_the_middle(store: Path) -> None:
 
 def test_ctrl_c_ends_the_wait_and_the_task_is_safe(store: Path) -> None:
     code = (
-        "import sys, everstep, everstep.blocking\n"
+        "import signal, sys, everstep, everstep.blocking\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # whoever runs us in the background ignores it
         "plan = everstep.Plan('nap')\n"
         "plan.step('a', 'wait', {'for': '1h'})\n"
         "with everstep.blocking.Engine(sys.argv[1]) as engine:\n"
@@ -284,6 +285,7 @@ def test_ctrl_c_ends_the_wait_and_the_task_is_safe(store: Path) -> None:
         _, said = process.communicate(timeout=30)
     finally:
         process.kill()
+        process.wait()
     assert "KeyboardInterrupt" in said
     with blocking.Engine(store, worker=False) as engine:
         assert engine.get("nap").id == task

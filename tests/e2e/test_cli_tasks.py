@@ -396,7 +396,8 @@ async def talk(*, ctx: Ctx) -> str:
 """,
     )
     here.write("everstep.toml", 'tools = ["talkative"]\n')
-    here.write("talk.plan.yaml", "name: talk\nsteps:\n  - {id: a, tool: my.talk}\n")
+    rest_too = "  - {id: b, tool: wait, with: {for: 2s}}\n"  # the engine that tells the lines does not leave at once
+    here.write("talk.plan.yaml", "name: talk\nsteps:\n  - {id: a, tool: my.talk}\n" + rest_too)
     running = here.start("run", "talk", "--json")
     until_begun(here, "talk")
     following = here.start("logs", "@last", "-f", "--json")

@@ -120,12 +120,19 @@ async def test_two_stores_in_one_folder_have_two_doors(tmp_path: Path) -> None:
         await second.close()
 
 
-async def test_a_path_too_long_for_a_socket_moves_to_the_runtime_folder(tmp_path: Path) -> None:
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name leaves room for a socket's, however deep the tests' own folders are."""
+    with TemporaryDirectory(prefix="es-") as folder:
+        yield Path(folder)
+
+
+async def test_a_path_too_long_for_a_socket_moves_to_the_runtime_folder(tmp_path: Path, short: Path) -> None:
     store = tmp_path / ("x" * 120) / "everstep.db"
-    settings = load_settings({"store": str(store)}, env={"XDG_RUNTIME_DIR": str(tmp_path / "run")})
+    settings = load_settings({"store": str(store)}, env={"XDG_RUNTIME_DIR": str(short)})
     async with Engine(config=settings):
         path = Path(str(read_lock(settings.lock_path)["socket"]))
-        assert path.parent == tmp_path / "run" / "everstep"
+        assert path.parent == short / "everstep"
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         client = await find_engine(settings)
         assert client is not None
