@@ -1,6 +1,7 @@
 """Handles in the database."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from everstep.adapters.stores.sql.apply import COMMAND_BYTES
@@ -79,13 +80,13 @@ def _handle(*row: str | int) -> Handle:
     )
 
 
-class WithHandles:
+class WithHandles(ABC):
     """A store on a database, once it is open; and what clients outside call its tasks."""
 
     @property
+    @abstractmethod
     def _hold(self) -> Hold:
         """What is open; raises EngineClosed."""
-        raise NotImplementedError
 
     @property
     def handles(self) -> SqlHandles:
