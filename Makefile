@@ -6,6 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(WORKERS) --maxprocesses 8 --dist worksteal
+FAST := tests/test_tidy.py tests/unit
 DASHBOARD := src/everstep/doors/dashboard/static/build.json
 TYPED := $(wildcard src tests examples bench scripts)
 
@@ -18,8 +19,8 @@ help:
 demo: $(DASHBOARD) ## set up everything, perform the main job: a task killed in the middle that still ends
 	$(BIN)/everstep demo
 
-test: check $(DASHBOARD) ## set up everything, pass the checks and the whole suite, hold the requirement map against it
-	$(PYTEST) $(PARALLEL)
+test: check $(DASHBOARD) ## set up everything, pass the checks and the rest of the suite, hold the requirement map against both
+	$(PYTEST) $(PARALLEL) --part last $(FAST:%=--ignore=%)
 
 # Development mode makes records really frozen, so the fast tests also prove that nobody writes to one.
 check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests; before every commit
@@ -28,7 +29,7 @@ check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/write_docs.py --check
-	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) tests/test_tidy.py tests/unit
+	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) --part first $(FAST)
 
 bench: $(DASHBOARD) parts ## measure, against floors
 	$(BIN)/python -m bench

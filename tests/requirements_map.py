@@ -2,7 +2,8 @@
 
 Tests say `@pytest.mark.req("WF-1", "4.3")`. Ids travel with the test reports, so the map is the same with and without
 workers. A full run fails when the map has a hole, or when `docs/requirements.md` tells another story; a run that
-selects tests leaves that out and says so. An id nobody knows fails any run.
+selects tests leaves that out and says so. An id nobody knows fails any run. The suite may be run in two parts: the
+first keeps its results, the last adds its own and judges both.
 """
 
 import json
@@ -35,6 +36,7 @@ class Row:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-requirements", action="store_true", help=f"write {DOCUMENT} instead of comparing it")
+    parser.addoption("--part", choices=["first", "last"], help="run the suite in two parts, judged together at the end")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,7 +58,9 @@ class RequirementsMap:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.rows = read_rows(config.rootpath / ROWS)
-        self.proofs: dict[str, dict[str, str]] = {}
+        self.part = config.option.part
+        last = self.part == "last"
+        self.proofs: dict[str, dict[str, str]] = read_results(config.rootpath / RESULTS) if last else {}
         self.unjudged = ""
         self.problems: list[str] = []
 
@@ -91,17 +95,22 @@ class RequirementsMap:
             for test in self.proofs[requirement]
         ]
         self.unjudged = left_out(session, exitstatus)
+        if self.part == "first":
+            self.keep_results()
         if not self.unjudged:
             self.problems += holes(self.rows, self.proofs)
             self.settle_files(whole=exitstatus == pytest.ExitCode.OK)
         if self.problems and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def keep_results(self) -> None:
+        results = json.dumps(self.proofs, indent=1, sort_keys=True)
+        (self.config.rootpath / RESULTS).write_text(results + "\n", encoding="utf-8")
+
     def settle_files(self, *, whole: bool) -> None:
-        root, document = self.config.rootpath, self.config.rootpath / DOCUMENT
+        document = self.config.rootpath / DOCUMENT
         if not self.config.option.collectonly:
-            results = json.dumps(self.proofs, indent=1, sort_keys=True)
-            (root / RESULTS).write_text(results + "\n", encoding="utf-8")
+            self.keep_results()
         if self.problems or not whole:
             return  # a map of a broken suite is not worth keeping, and its failures are news enough
         text = render(self.rows, self.proofs)
@@ -133,8 +142,8 @@ def read_rows(path: Path) -> Mapping[str, Row]:
     return {key: Row(text=row["text"], done=row["status"] == "done") for key, row in table.items()}
 
 
-def read_results(path: Path) -> Proofs:
-    proofs: Proofs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def read_results(path: Path) -> dict[str, dict[str, str]]:
+    proofs: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return proofs
 
 
@@ -142,10 +151,12 @@ def left_out(session: pytest.Session, exitstatus: int) -> str:
     """Why this session says nothing about the whole; empty for a full run."""
     config, option = session.config, session.config.option
     selections = {
+        "the other part judges": option.part == "first",
         "paths select tests": config.args_source is not pytest.Config.ArgsSource.TESTPATHS,
         "-k selects tests": option.keyword,
         "-m selects tests": option.markexpr,
-        "--deselect or --ignore selects tests": option.deselect or option.ignore or option.ignore_glob,
+        "--deselect or --ignore selects tests": (option.deselect or option.ignore or option.ignore_glob)
+        and option.part != "last",
         "--last-failed or --stepwise selects tests": getattr(option, "lf", False) or getattr(option, "stepwise", False),
         "nothing was executed": option.collectonly and not option.write_requirements,
         "the run stopped early": session.shouldfail

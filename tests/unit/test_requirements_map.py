@@ -158,3 +158,21 @@ def test_another_status_word_is_refused(suite: Suite, status: str) -> None:
     result = suite(PROVED, a=status)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*A.1 needs a text and the status open or done*"])
+
+
+def test_a_suite_in_two_parts_is_judged_as_one(suite: Suite, pytester: pytest.Pytester) -> None:
+    first = suite(PROVED, "--part", "first", "tests/test_it.py")
+    assert first.ret == pytest.ExitCode.OK
+    says(first, "completeness check left out (the other part judges)")
+
+    (pytester.path / "tests/test_rest.py").write_text("def test_rest(): pass\n", encoding="utf-8")
+    rest = ("--part", "last", "--ignore", "tests/test_it.py")
+    assert suite(PROVED, *rest, "--write-requirements").ret == pytest.ExitCode.OK
+    judged = suite(PROVED, *rest)
+    assert judged.ret == pytest.ExitCode.OK
+    says(judged, "1 done, 1 open")
+
+    (pytester.path / "requirements.json").unlink()
+    alone = suite(PROVED, *rest)
+    assert alone.ret == pytest.ExitCode.TESTS_FAILED
+    says(alone, "A.1 is done but has no test")
