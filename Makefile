@@ -42,6 +42,7 @@ bench: $(DASHBOARD) parts ## measure, against floors
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
+	$(BIN)/python -m tests.fault.mutants
 	$(BIN)/python -m tests.fault.fleet_campaign
 	$(BIN)/python -m everstep.torture.agent_kills
 	$(BIN)/python -m bench.cuts

@@ -1,18 +1,30 @@
 """Engines that are broken on purpose: if the checker passes one of them, the checker is what is broken.
 
+    python -m tests.fault.mutants                 all of them, one line each
+    python -m tests.fault.mutants "no epoch"      those whose name has these words
+
 A mutant is text in a file of the product and what stands there instead. It is applied to a copy; text that is no
 longer there is a failure, so the list follows the code.
 """
 
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from everstep.torture.trial import EverstepSubject, Plot, Report, trial
+from everstep.torture.results import Line, Results, verdict
+from everstep.torture.trial import EverstepSubject, Plot, trial
 from everstep.torture.workload import Workload
 
 SOURCE = Path(__file__).parents[2] / "src"
 LEASE_LOSS = (str(Path(__file__).with_name("lease_loss.py")),)
+RETOLD = Path(__file__).with_name("retold.py")
+PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -23,18 +35,58 @@ class Edit:
     old: str
     new: str
 
+    def apply(self, source: Path) -> None:
+        path = source / "everstep" / self.file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(self.old) == 1, f"{self.file} has {text.count(self.old)} times: {self.old}"
+        path.write_text(text.replace(self.old, self.new), encoding="utf-8")
+
+
+class Detector(Protocol):
+    """Something in which a broken engine shows."""
+
+    def found(self, folder: Path, source: Path) -> set[str]:
+        """What is wrong with this source, in the words of whoever looked; nothing with a sound one."""
+
 
 @dataclass(frozen=True)
 class Scene:
-    """A small trial in which a broken engine shows."""
+    """A small trial of real processes, judged by the checker and the ledger."""
 
     workload: Workload = Workload(steps=6)
     failpoints: tuple[str, ...] = ()
     program: tuple[str, ...] = ("-m", "everstep.torture.child")
+    fires: bool = True
+    """Its failpoints kill; else they only raise."""
 
-    def play(self, folder: Path, source: Path = SOURCE) -> Report:
-        plot = Plot(failpoints=self.failpoints, patience_s=10)
-        return trial(folder, self.workload, plot, EverstepSubject(source, self.program))
+    def found(self, folder: Path, source: Path = SOURCE) -> set[str]:
+        plot = Plot(failpoints=self.failpoints, patience_s=PATIENCE_S)
+        report = trial(folder, self.workload, plot, EverstepSubject(source, self.program))
+        wrong = {violation.check for violation in report.violations}
+        wrong |= {name for name in ("lost", "doubled", "dark") if report.ledger.as_json()[name]}
+        if self.fires and not wrong and report.kills != len(self.failpoints):
+            wrong.add("a failpoint never fired")
+        return wrong
+
+
+@dataclass(frozen=True)
+class Retold:
+    """Stories of the store suite, on a file."""
+
+    stories: tuple[str, ...]
+
+    def found(self, folder: Path, source: Path = SOURCE) -> set[str]:
+        said = subprocess.run(
+            [sys.executable, str(RETOLD), *self.stories],
+            env={**os.environ, "PYTHONPATH": str(source), "TMPDIR": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        if said.returncode == 0:
+            return set()
+        return {said.stdout.partition(":")[0] or f"it does not even begin: {said.stderr[-300:]}"}
 
 
 @dataclass(frozen=True)
@@ -43,19 +95,22 @@ class Mutant:
 
     name: str
     edits: tuple[Edit, ...]
-    scene: Scene
+    scene: Detector
     check: str
 
     def make(self, folder: Path) -> Path:
         """The broken copy."""
         source = folder / "src"
-        shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "static"))
         for edit in self.edits:
-            path = source / "everstep" / edit.file
-            text = path.read_text(encoding="utf-8")
-            assert text.count(edit.old) == 1, f"{edit.file} has {text.count(edit.old)} times: {edit.old}"
-            path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
+            edit.apply(source)
         return source
+
+    def caught(self, folder: Path) -> set[str]:
+        """What is found of it; it is caught if its check is among that."""
+        stage = folder / "trial"
+        stage.mkdir()
+        return self.scene.found(stage, self.make(folder))
 
 
 CLEAN = Scene()
@@ -70,7 +125,10 @@ APPROVALS_KILLED = Scene(
 )
 ORDERED_AGAIN = Scene(Workload(steps=2, once_share=1.0, approvals=0.5, fails=True))
 SILENCE = Scene(Workload(steps=3, once_share=0.0, approvals=1.0, silent=True))
-SCENES = {
+NOT_YET_CALLED = Scene(Workload(steps=3, once_share=0.0), failpoints=("call.execute.before:3=sigkill",))
+JUST_CREATED = Scene(Workload(steps=2), failpoints=("create.commit.after=sigkill",))
+FULL_FOR_A_MOMENT = Scene(Workload(steps=4), failpoints=("outcome.commit.before:2=raise(store_full)",), fires=False)
+SCENES: dict[str, Detector] = {
     "approvals": APPROVALS,
     "killed around approvals": APPROVALS_KILLED,
     "ordered again after an approval": ORDERED_AGAIN,
@@ -80,207 +138,34 @@ SCENES = {
     "killed in a call": IN_A_CALL,
     "killed in a `once` call": IN_A_CALL_MADE_ONCE,
     "lease lost in a call": LEASE_LOST,
+    "killed before a call": NOT_YET_CALLED,
+    "killed after creation": JUST_CREATED,
+    "the disk is full for a moment": FULL_FOR_A_MOMENT,
 }
 
-MUTANTS = (
-    Mutant(
-        "told before it is durable",
-        (
-            Edit(
-                "adapters/stores/sql/store.py",
-                "        answers = self._hold.writes.submit([unit_of(commit) for commit in commits])\n",
-                "        import asyncio\n"
-                "        units = [apply.StepUnit(commit) for commit in commits]\n"
-                "        for unit in units:\n"
-                "            unit.write()\n"
-                "        self._late = asyncio.ensure_future(self._hold.writes.submit(units))\n"
-                "        answers = asyncio.sleep(0, [unit.answer for unit in units])\n",
-            ),
-        ),
-        CLEAN,
-        "C3",
-    ),
-    Mutant(
-        "published before it is durable",
-        (
-            Edit(
-                "engine/commit.py",
-                "            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
-                "            from everstep.adapters.stores.journal import commit_steps\n"
-                "            import asyncio\n"
-                "            kit.feed.publish(commit_steps(_unit(held, drafts, lap)).events)\n"
-                "            await asyncio.sleep(0.001)\n"
-                "            (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))\n",
-            ),
-        ),
-        CLEAN,
-        "C1",
-    ),
-    Mutant(
-        "no epoch guard",
-        (
-            Edit(
-                "adapters/stores/sql/apply.py",
-                "guard.last_seq == commit.last_seq and guard.epoch == lease.epoch and guard.worker == lease.worker",
-                "guard.last_seq == commit.last_seq and bool(lease)",
-            ),
-            Edit(
-                "engine/commit.py",
-                "        if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):\n",
-                "        if not held.lease:\n",
-            ),
-            Edit(
-                "engine/commit.py",
-                "    if state is None or (state.epoch, state.worker) != (held.lease.epoch, held.lease.worker):\n",
-                "    if state is None:\n",
-            ),
-        ),
-        LEASE_LOST,
-        "C4",
-    ),
-    Mutant(
-        "the intent is lost",
-        (
-            Edit(
-                "adapters/stores/sql/desk.py",
-                "            rows.append((num, event.seq,",
-                "            event.type == 'attempt.started' or rows.append((num, event.seq,",
-            ),
-        ),
-        CLEAN,
-        "C3",
-    ),
-    Mutant(
-        "seq with gaps",
-        (
-            Edit(
-                "adapters/stores/journal.py",
-                "    seq = commit.last_seq + len(events)\n",
-                "    seq = commit.last_seq + len(events) + 1\n",
-            ),
-        ),
-        CLEAN,
-        "C6",
-    ),
-    Mutant(
-        "`once` as `pure`",
-        (
-            Edit(
-                "domain/effects.py",
-                "    if effect.repeatable:\n",
-                "    if effect.repeatable or effect is Effect.ONCE:\n",
-            ),
-        ),
-        IN_A_CALL_MADE_ONCE,
-        "C10",
-    ),
-    Mutant(
-        "a new key on a crash repeat",
-        (
-            Edit(
-                "engine/propose.py",
-                "idempotency_key(lap.state.id, step.path, step.tries)",
-                "idempotency_key(lap.state.id, step.path, step.attempts)",
-            ),
-        ),
-        IN_A_CALL,
-        "C10",
-    ),
-    Mutant(
-        "an outcome is not remembered",
-        (
-            Edit(
-                "domain/moves.py",
-                "    move_step(state, step, to)\n    if step.attempt is not None:\n",
-                "    if step.attempts > 1:\n        move_step(state, step, to)\n    if step.attempt is not None:\n",
-            ),
-        ),
-        CLEAN,
-        "C2",
-    ),
-    Mutant(
-        "a pause does not stop the intent",
-        (
-            Edit(
-                "engine/advance.py",
-                "    if state.status is TaskStatus.PAUSING or state.held_back:\n        finish.stand_still(lap)\n"
-                "    if state.status is TaskStatus.RUNNING and not state.held_back and not kit.closing and",
-                "    if not kit.closing and",
-            ),
-            Edit(
-                "adapters/stores/journal.py",
-                "GRANTING: Final = frozenset({TaskStatus.RUNNING, TaskStatus.CANCELLING})",
-                "GRANTING: Final = frozenset(TaskStatus)",
-            ),
-        ),
-        PAUSES,
-        "C8",
-    ),
-    Mutant(
-        "a gated call is not asked about",
-        (
-            Edit(
-                "engine/propose.py",
-                "    if wired.spec.approve is not None or",
-                "    if",
-            ),
-        ),
-        APPROVALS,
-        "C9",
-    ),
-    Mutant(
-        "the intent does not name its grant",
-        (Edit("wire/event.py", "            proposal.approval,\n", "            None,\n"),),
-        APPROVALS,
-        "C9",
-    ),
-    Mutant(
-        "a grant is used again",
-        (
-            Edit(
-                "domain/fold_pauses.py",
-                "        step.grant = step.given = None\n        step.spent = step.approval\n",
-                "",
-            ),
-        ),
-        ORDERED_AGAIN,
-        "C9",
-    ),
-    Mutant(
-        "recovery without a new epoch",
-        (Edit("engine/recover.py", "        epoch=Epoch(dead.epoch + 1),\n", "        epoch=dead.epoch,\n"),),
-        IN_A_CALL,
-        "C4",
-    ),
-    Mutant(
-        "a row that is not the fold",
-        (Edit("domain/task.py", "        state.done,\n", "        state.done + 1,\n"),),
-        CLEAN,
-        "C5",
-    ),
-    Mutant(
-        "an interrupted call counts as never made",
-        (
-            Edit(
-                "domain/decide.py",
-                "        effect_state=EffectState.UNKNOWN,\n        called=True,\n",
-                "        effect_state=EffectState.UNKNOWN,\n        called=False,\n",
-            ),
-        ),
-        IN_A_CALL,
-        "C3",
-    ),
-    Mutant(
-        "subscribers miss events",
-        (
-            Edit("engine/feed.py", "subscription.push(mine)\n", "subscription.push(mine[:1])\n"),
-            Edit(
-                "facade/desk.py",
-                "                    if fresh and fresh[0].seq != last + 1:\n                        break\n",
-                "",
-            ),
-        ),
-        CLEAN,
-        "C7",
-    ),
-)
+
+def play(mutant: Mutant) -> Line:
+    """Whether it is caught, and by what."""
+    with tempfile.TemporaryDirectory(prefix="everstep-mutant-") as folder:
+        found = mutant.caught(Path(folder))
+    return {"verdict": verdict(mutant.check not in found), "mutant": mutant.name, "found": sorted(found)}
+
+
+def main(words: list[str]) -> int:
+    """The gate: 0 only if every one of them is caught."""
+    from tests.fault.broken_engines import BROKEN_ENGINES
+    from tests.fault.broken_stores import BROKEN_STORES
+
+    every = (*BROKEN_ENGINES, *BROKEN_STORES)
+    wanted = [mutant for mutant in every if all(word in mutant.name for word in words)]
+    results, survived = Results.of_this_commit(), 0
+    for number, mutant in enumerate(wanted):
+        line = results.once(f"mutant {mutant.name}", 0, partial(play, mutant))
+        survived += line["verdict"] != "passed"
+        print(f"{number + 1} {line['verdict']}  {mutant.name}: {', '.join(line['found']) or 'nothing'}", flush=True)
+    print(f"{len(wanted) - survived} of {len(wanted)} mutants caught")
+    return 1 if survived or not wanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

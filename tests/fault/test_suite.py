@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from everstep.torture.__main__ import Suite, main
+from everstep.torture.__main__ import main, play
+from everstep.torture.results import Results
 from everstep.torture.trial import Plot
 from everstep.torture.workload import Workload
 
 
-def test_a_trial_is_written_down_and_not_repeated(tmp_path: Path) -> None:
-    results = tmp_path / "results.jsonl"
-    suite = Suite(results, "abc1234")
-    line = suite.play("F1b", 1, Workload(steps=1), Plot())
+def test_a_trial_is_written_down_and_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "results.jsonl"
+    monkeypatch.setattr("everstep.torture.results.commit", lambda: "abc1234")
+    line = Results.of_this_commit(file).once("F1b", 1, lambda: play(Workload(steps=1), Plot()))
     assert (line["verdict"], line["kills"], line["unfired"]) == ("passed", 0, 0)
-    assert json.loads(results.read_text()) == json.loads(json.dumps(line))
-    again = Suite(results, "abc1234")
-    again.read()
-    assert again.play("F1b", 1, Workload(steps=1), Plot(failpoints=("never=sigkill",))) == json.loads(json.dumps(line))
-    other = Suite(results, "abc1234-dirty")
-    other.read()
-    assert other.done == {}
+    with file.open("a") as lines:
+        lines.write('{"fault": "F1b", "cut')  # by a kill
+    again = Results.of_this_commit(file)
+    assert again.once("F1b", 1, lambda: pytest.fail("it stands there")) == json.loads(json.dumps(line))
+    monkeypatch.setattr("everstep.torture.results.commit", lambda: "abc1234-dirty")
+    assert Results.of_this_commit(file).done == {}
 
 
 def test_a_point_that_never_fires_fails_the_suite(
