@@ -18,6 +18,7 @@ from everstep.doors.http.gate import SCOPE_OF
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # a script finds its own folder only
+from scripts.python_pages import examples_page, python_page  # noqa: E402
 from scripts.reference_pages import NOTE, cli_page, plan_page, settings_page  # noqa: E402
 
 S = TypeVar("S", bound=StrEnum)
@@ -188,6 +189,8 @@ PAGES: Final = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/cli.md": cli_page,
     "docs/reference/plan.md": plan_page,
+    "docs/reference/python.md": python_page,
+    "docs/examples.md": examples_page,
 }
 
 

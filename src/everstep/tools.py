@@ -10,6 +10,7 @@ from everstep.authoring.imported import from_function, from_langchain, from_open
 from everstep.domain.failure import Failure
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.ports.function import ProbeAnswer
 from everstep.ports.tool import Call, Deferred, Health, Prior, Probed, ToolSpec
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "JsonObject",
     "JsonValue",
     "Prior",
+    "ProbeAnswer",
     "Probed",
     "ToolSpec",
     "from_function",

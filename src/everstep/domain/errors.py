@@ -9,16 +9,19 @@ What happened to a *step* is a `Failure` value instead.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from everstep.domain.values import JsonObject
 
 if TYPE_CHECKING:
     from everstep.domain.problem import Problem
 
+PROBLEMS_SHOWN: Final = 20
+"""In a traceback; `problems` has them all."""
+
 
 class EverstepError(Exception):
-    """Something the caller or the operator can act on."""
+    """Something the caller or the operator can act on. A traceback shows the message, and below it what to do."""
 
     code = "internal"
     what_to_do = "report this with the log file"
@@ -36,6 +39,7 @@ class EverstepError(Exception):
         self.code = code or self.code
         self.what_to_do = what_to_do or self.what_to_do
         self.details: JsonObject = details or {}
+        self.add_note(f"what to do: {self.what_to_do}")
 
 
 class RequestError(EverstepError):
@@ -61,6 +65,8 @@ class PlanError(RequestError):
     ) -> None:
         super().__init__(message, code=code, what_to_do=what_to_do)
         self.problems = tuple(problems)
+        for problem in self.problems[:PROBLEMS_SHOWN]:
+            self.add_note(f"{problem.path or '/'}: {problem.message}")
 
 
 class NotFound(RequestError):
