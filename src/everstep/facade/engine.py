@@ -175,7 +175,9 @@ class Engine:
 
     async def get(self, id: str) -> Task:
         """A task by id, key, or unique beginning of its id."""
-        return self._task(await self.desk.get(id, self._who))
+        state = await self.desk.get(id, self._who)
+        await self.desk.forecast.of(state)
+        return self._task(state)
 
     async def list(self, *, status: str | None = None, plan: str | None = None, limit: int = 50) -> Sequence[Task]:
         """Tasks of this owner, newest first."""

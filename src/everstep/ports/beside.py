@@ -5,6 +5,7 @@ from typing import Protocol
 from everstep.ports.handles import Handles
 from everstep.ports.history import History
 from everstep.ports.keyring import Keyring
+from everstep.ports.marks import Marks
 from everstep.ports.news import News
 from everstep.ports.signals import Signals
 
@@ -27,6 +28,10 @@ class Beside(Protocol):
     @property
     def news(self) -> News | None:
         """What other engines do to the same store; None: there are no others."""
+
+    @property
+    def marks(self) -> Marks:
+        """How far tasks were said to be, and calls have come."""
 
     @property
     def handles(self) -> Handles:

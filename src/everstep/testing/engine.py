@@ -205,7 +205,9 @@ class TestEngine:
 
     async def get(self, task: str) -> Task:
         """A task again, as after a crash."""
-        return Task(self.desk, self._who, await self.desk.get(task, self._who))
+        state = await self.desk.get(task, self._who)
+        await self.desk.forecast.of(state)
+        return Task(self.desk, self._who, state)
 
     async def signal(self, event: str, key: str | None = None, data: JsonValue = None, *, id: str | None = None) -> int:
         """Tell the steps that wait for this event; how many have heard it."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from everstep.adapters.stores import permits
 from everstep.adapters.stores.kept import Kept
+from everstep.adapters.stores.memory_marks import MemoryMarks
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.breaker import Breaker, BreakerKey
@@ -89,6 +90,7 @@ class MemoryHousekeeping:
         fenced: set[i.WorkerId],
     ) -> None:
         self._tasks = tasks
+        self.marks = MemoryMarks(tasks)
         self._pauses = pauses
         self._workers = workers
         self._fenced = fenced
@@ -101,6 +103,7 @@ class MemoryHousekeeping:
             return False
         del self._tasks[task]
         kept.tail.forget(task)
+        self.marks.forget(task)
         for pause in [one.pause.id for one in self._pauses.values() if one.task == task]:
             del self._pauses[pause]
         if kept.new.key is not None:

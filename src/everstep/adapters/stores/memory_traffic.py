@@ -28,6 +28,7 @@ class MemoryTraffic:
         self._fenced: set[WorkerId] = set()
         self.troubles: Final = MemoryTroubles(tasks)
         self.housekeeping: Final = MemoryHousekeeping(tasks, self._pauses, self._workers, self._fenced)
+        self.marks: Final = self.housekeeping.marks
         self.keyring: Final = MemoryKeyring()
         self.history: Final = MemoryHistory(tasks)
         self.signals: Final = MemorySignals()

@@ -133,6 +133,7 @@ class Channel:
         self._shown = False
         self._foreseen: Outlook | None = None
         self._foreseen_at = Instant(0)
+        self._foreseeing: asyncio.Task[None] | None = None
         self._spoken: dict[tuple[StepPath, int], Spoken] = {}
         self._following = asyncio.create_task(self._follow())
 
@@ -208,6 +209,8 @@ class Channel:
     async def close(self) -> None:
         """Nobody watches any more."""
         self._following.cancel()
+        if self._foreseeing is not None:
+            self._foreseeing.cancel()
         with suppress(asyncio.CancelledError):
             await self._following
 
@@ -247,7 +250,14 @@ class Channel:
         assert self._state is not None
         if self._foreseen is None or now >= self._foreseen_at + FORESEEN_MS:
             self._foreseen, self._foreseen_at = self._desk.forecast.now(self._state), now
+            if self._foreseeing is None or self._foreseeing.done():
+                self._foreseeing = asyncio.create_task(self._foresee(self._state))
         return frames.tick(self._state, self._foreseen, self._notes, now)
+
+    async def _foresee(self, state: TaskState) -> None:
+        """What has risen is written down before it is told: the next tick tells it."""
+        with suppress(EverstepError):
+            self._foreseen = await self._desk.forecast.of(state)
 
     def show_output(self, *, whole: bool = False) -> None:
         """What calls have said since the last time, one frame each; `whole`: all of it."""

@@ -92,7 +92,7 @@ class Schedule:
     async def _promise(self, state: TaskState) -> None:
         now = self._kit.clock.now()
         worked_s = worked(state, now)
-        promise = promise_of((await self.outlooks.of(state)).task, worked_s)
+        promise = promise_of(await self.outlooks.expected(state), worked_s)
         self._due[state.id] = []
         if promise is None:
             return
@@ -104,7 +104,7 @@ class Schedule:
 
     async def _judge(self, state: TaskState) -> None:
         promise = self._kit.promised[state.id]
-        estimate = (await self.outlooks.of(state)).task
+        estimate = await self.outlooks.expected(state)
 
         def decide(fresh: TaskState) -> tuple[Drafts, None]:
             body = off_schedule(promise, estimate, worked(fresh, self._kit.clock.now()))

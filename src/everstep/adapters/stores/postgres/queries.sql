@@ -474,8 +474,8 @@ SELECT 'everstep_' || current_schema();
 
 -- name: empty_store
 -- What an unfinished move has left.
-TRUNCATE tasks, events, pauses, rates, quotas, breakers, credentials, history, signals, listeners, handles, spent_keys,
-         payloads;
+TRUNCATE tasks, events, pauses, rates, quotas, breakers, credentials, history, signals, listeners, handles, progress,
+         checkpoints, spent_keys, payloads;
 
 -- name: is_empty
 -- Whether it holds anything that could be lost.
@@ -527,6 +527,14 @@ COPY listeners (task, step, attempt, owner, event, key, any_key, signal) FROM ST
 -- name: fill_handles
 -- Names of clients.
 COPY handles (id, owner, task, generation, ttl_ms, created_at, notes) FROM STDIN;
+
+-- name: fill_progress
+-- What was told.
+COPY progress (task, generation, share) FROM STDIN;
+
+-- name: fill_checkpoints
+-- How far steps have come.
+COPY checkpoints (task, step, attempt, tool, input, body) FROM STDIN;
 
 -- name: fill_spent_keys
 -- Of tasks that are no more.

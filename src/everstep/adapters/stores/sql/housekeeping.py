@@ -9,6 +9,7 @@ from everstep.adapters.stores.sql.desk import Desk
 from everstep.adapters.stores.sql.handles import WithHandles
 from everstep.adapters.stores.sql.hold import Hold
 from everstep.adapters.stores.sql.keyring import SqlKeyring
+from everstep.adapters.stores.sql.marks import WithMarks
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
@@ -28,6 +29,8 @@ class DeleteUnit:
     def apply(self, desk: Desk) -> bool:
         for (num,) in desk.rows("find_ended", (self.task, self.owner)):
             desk.change("delete_pauses", (num,))
+            desk.change("delete_progress", (self.task,))
+            desk.change("delete_checkpoints", (self.task,))
             desk.forget_journal(num)
             for (key,) in desk.rows("delete_task", (num,)):
                 if key is not None:
@@ -70,7 +73,7 @@ class SqlHousekeeping:
         ]
 
 
-class WithKeeping(WithHandles):
+class WithKeeping(WithHandles, WithMarks):
     """A store with credentials and housekeeping."""
 
     @property

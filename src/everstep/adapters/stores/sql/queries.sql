@@ -478,6 +478,36 @@ SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles WHERE
 -- What a name stands for.
 SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles WHERE id = ?;
 
+-- name: tell_progress
+-- Never less than was told before of the same generation.
+INSERT INTO progress (task, generation, share) VALUES (?, ?, ?)
+ON CONFLICT (task) DO UPDATE SET generation = excluded.generation, share = excluded.share
+WHERE excluded.generation > progress.generation
+   OR (excluded.generation = progress.generation AND excluded.share > progress.share);
+
+-- name: told_progress
+-- How far a task was said to be.
+SELECT generation, share FROM progress WHERE task = ?;
+
+-- name: put_checkpoint
+-- An attempt that was given up does not speak for the one after it.
+INSERT INTO checkpoints (task, step, attempt, tool, input, body) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (task, step) DO UPDATE
+SET attempt = excluded.attempt, tool = excluded.tool, input = excluded.input, body = excluded.body
+WHERE excluded.attempt >= checkpoints.attempt;
+
+-- name: find_checkpoint
+-- How far a step has come, by which attempt, and with which call.
+SELECT attempt, tool, input, body FROM checkpoints WHERE task = ? AND step = ?;
+
+-- name: delete_progress
+-- With its task.
+DELETE FROM progress WHERE task = ?;
+
+-- name: delete_checkpoints
+-- With their task.
+DELETE FROM checkpoints WHERE task = ?;
+
 -- name: list_ended
 -- What may go: ended one way, long ago, and held by nobody.
 SELECT owner, id FROM tasks
@@ -553,6 +583,14 @@ SELECT task, step, attempt, owner, event, key, any_key, signal FROM listeners;
 -- name: copy_handles
 -- Names of clients.
 SELECT id, owner, task, generation, ttl_ms, created_at, notes FROM handles;
+
+-- name: copy_progress
+-- What was told.
+SELECT task, generation, share FROM progress;
+
+-- name: copy_checkpoints
+-- How far steps have come.
+SELECT task, step, attempt, tool, input, body FROM checkpoints;
 
 -- name: copy_spent_keys
 -- Of tasks that are no more.

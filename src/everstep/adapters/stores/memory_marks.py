@@ -1,0 +1,47 @@
+"""Marks in dictionaries."""
+
+from collections.abc import Mapping
+
+from everstep.adapters.stores.kept import Kept
+from everstep.domain.ids import StepPath, TaskId
+from everstep.domain.task import Lease
+from everstep.ports.marks import Mark
+
+
+class MemoryMarks:
+    """The verbs of `Marks`."""
+
+    def __init__(self, tasks: Mapping[TaskId, Kept]) -> None:
+        self._tasks = tasks
+        self._told: dict[TaskId, tuple[int, float]] = {}
+        self._marks: dict[tuple[TaskId, StepPath], Mark] = {}
+
+    async def tell(self, task: TaskId, generation: int, fraction: float) -> None:
+        """The most that was said."""
+        if task in self._tasks:
+            self._told[task] = max(self._told.get(task, (0, 0.0)), (generation, fraction))
+
+    async def told(self, task: TaskId, generation: int) -> float:
+        """0 if nobody has said anything of this generation."""
+        known, fraction = self._told.get(task, (0, 0.0))
+        return fraction if known == generation else 0.0
+
+    async def put(self, lease: Lease, step: StepPath, mark: Mark) -> bool:
+        """In place of the one before."""
+        kept, before = self._tasks.get(lease.task), self._marks.get((lease.task, step))
+        if kept is None or (kept.epoch, kept.worker) != (lease.epoch, lease.worker):
+            return False
+        if before is not None and before.attempt > mark.attempt:
+            return False
+        self._marks[lease.task, step] = mark
+        return True
+
+    async def find(self, task: TaskId, step: StepPath) -> Mark | None:
+        """The last one."""
+        return self._marks.get((task, step))
+
+    def forget(self, task: TaskId) -> None:
+        """It is gone."""
+        self._told.pop(task, None)
+        for place in [place for place in self._marks if place[0] == task]:
+            del self._marks[place]
