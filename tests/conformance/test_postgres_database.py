@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Literal
 
@@ -12,6 +12,7 @@ import pytest
 from everstep.adapters.stores.postgres import ledger as ledgers
 from everstep.adapters.stores.postgres.connect import connect, read
 from everstep.adapters.stores.postgres.migrate import migrate, migrate_down, migrations
+from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.postgres.store import PgStore
 from everstep.domain.errors import LeaseLost, StoreRefused, Unavailable
 from everstep.domain.ids import Instant, Seq
@@ -87,13 +88,14 @@ async def test_less_durability_than_promised_is_refused(url: str) -> None:
 
 @pytest.mark.req("WF-12")
 async def test_a_newer_store_is_refused_unless_it_says_that_older_programs_may(url: str) -> None:
+    known = len(migrations())
     with connect(url) as connection:
-        connection.execute("INSERT INTO migrations VALUES (2, 'later', 'x', 0)")
+        connection.execute(f"INSERT INTO migrations VALUES ({known + 1}, 'later', 'x', 0)")
     async with opened(url):
         pass
     with connect(url) as connection:
-        connection.execute("UPDATE meta SET value = '2' WHERE key = 'min_schema'")
-    with pytest.raises(StoreRefused, match="this program knows 1"):
+        connection.execute(f"UPDATE meta SET value = '{known + 1}' WHERE key = 'min_schema'")
+    with pytest.raises(StoreRefused, match=f"this program knows {known}"):
         await PgStore(url, clock=VirtualClock()).open(f.worker())
 
 
@@ -299,7 +301,7 @@ async def test_the_line_of_all_journals_never_skips_a_commit_that_is_under_way(u
         last = await on.store.tail.last()
         assert last is not None
         with connect(url) as slow:
-            read(slow, "begin", {"number": 0, "worker": "nobody"})
+            read(slow, "begin", {"number": 0, "worker": "nobody", "idle": 10_000})
             taken = await on.created()
             assert await on.store.tail.read(last.place, 10) == [], "the slow one may still write a smaller place"
             read(slow, "commit")
@@ -363,3 +365,29 @@ async def test_a_value_that_the_database_cannot_hold_is_refused_alone(url: str) 
         assert isinstance(answers[0], list | tuple)
         assert "refuses" in str(answers[1])
         assert await on.seqs(good.id) == [Seq(1)]
+
+
+# Whoever is frozen in the middle of a transaction
+
+
+@pytest.mark.req("WF-28")
+async def test_a_dead_workers_open_transaction_is_in_nobodys_way(url: str) -> None:
+    """Its locks go when the server ends its transaction; until then its other tasks are moved without waiting."""
+    async with opened(url) as on:
+        locked, free = [await on.held() for _ in range(2)]
+        with psycopg.connect(url) as frozen:
+            frozen.execute("SELECT 1 FROM tasks WHERE id = %s FOR UPDATE", (locked.id,))
+            swept = await asyncio.wait_for(on.store.sweep([f.sweep(locked), f.sweep(free)]), 60)
+            assert [type(one) for one in swept] == [Stale, Committed]
+        (again,) = await on.store.sweep([f.sweep(await on.load(locked.id))])
+        assert isinstance(again, Committed)
+
+
+async def test_a_transaction_that_says_nothing_more_is_ended_by_the_server(url: str) -> None:
+    with connect(url) as connection:
+        connection.execute(sql("begin"), {"number": 1, "worker": "w_frozen", "idle": 1})
+        with suppress(psycopg.Error):
+            while True:
+                connection.execute("SELECT 1")
+                await asyncio.sleep(0.05)
+        assert connection.closed

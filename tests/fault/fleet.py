@@ -23,6 +23,7 @@ from everstep.errors import EverstepError
 from everstep.torture.checker import Bounds, check
 from everstep.torture.dump import dump
 from everstep.torture.history import Logs, Violation, read_effects
+from everstep.torture.world import Made
 
 ROOT = Path(__file__).parents[2]
 ENGINE: Final[JsonObject] = {
@@ -33,6 +34,7 @@ ENGINE: Final[JsonObject] = {
     "shutdown_grace": "2s",
 }
 LEASE_S = 2.0
+JANITOR_S = 0.3
 PATIENCE_S = 240.0
 EFFECTS = ("pure", "once", "verifiable", "idempotent", "pure")
 
@@ -46,18 +48,22 @@ def plan(steps: int) -> dict[str, Any]:
 class Fleet:
     """Workers, and who looks after them."""
 
-    def __init__(self, folder: Path, url: str, *, call_s: float = 0.002, worker_url: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, url: str, *, call_s: float = 0.002, worker_url: str | None = None, **engine: str | int
+    ) -> None:
+        """`engine`: settings that this fleet's workers have beside the usual ones."""
         self.folder = folder
         self.url = url
         self.effects = folder / "effects.jsonl"
         self.effects.touch()
+        self._made = Made(self.effects)
         self._environ = {
             **os.environ,
             "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests' / 'fault'}",
             "EVERSTEP_EFFECT_LOG": str(self.effects),
             "EVERSTEP_EFFECT_LOG_CALL_S": str(call_s),
         }
-        settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in ENGINE.items())
+        settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in {**ENGINE, **engine}.items())
         self._settings = f'tools = ["crew_tools"]\n[engine]\n{settings}\n'
         self.settle(worker_url or url)
         (folder / "crew.plan.json").write_text(json.dumps(plan(10)))
@@ -80,6 +86,12 @@ class Fleet:
     def ready(self) -> int:
         """How many have ever begun to work."""
         return (self.folder / "workers.log").read_text().count('"ready"')
+
+    @property
+    def ready_now(self) -> int:
+        """How many of those that are here have begun to work."""
+        said = (self.folder / "workers.log").read_text()
+        return sum(f'"ready","pid":{worker.pid},' in said for worker in self.workers if worker.poll() is None)
 
     def hire(self, count: int = 1, *words: str) -> None:
         """More workers; all have the same name, if nobody says otherwise."""
@@ -149,16 +161,15 @@ class Fleet:
                 return
             assert time.monotonic() < until, (tasks, (self.folder / "workers.log").read_text()[-3000:])
             pauses = await insist(engine.inbox)
-            made = {(one.task, one.step): one.output for one in read_effects(self.effects)} if pauses else {}
             for pause in pauses:
                 with suppress(EverstepError):
-                    await self._answer(pause, made)
+                    await self._answer(pause)
             await asyncio.sleep(0.1)
 
-    async def _answer(self, pause: Pause, made: dict[tuple[str, str], Any]) -> None:
+    async def _answer(self, pause: Pause) -> None:
         assert pause.type == "uncertainOutcome", pause
-        place = (pause.task, str(pause.step))
-        await (pause.happened(made[place]) if place in made else pause.not_happened())
+        made = self._made.of_step(pause.task, str(pause.step))
+        await (pause.not_happened() if made is None else pause.happened(made.output))
 
     def judge(self) -> list[Violation]:
         """What journal and effects prove against us."""

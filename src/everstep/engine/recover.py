@@ -13,10 +13,10 @@ from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
 from everstep.domain.issues import issues_of
-from everstep.domain.states import TaskStatus
+from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Sweep, TaskState, row_of, unfinished
 from everstep.engine.kit import Kit
-from everstep.ports.store import Committed, Dead, Stale
+from everstep.ports.store import Committed, Dead
 
 PAGE = 100
 SUSPECT = 3
@@ -26,7 +26,8 @@ SUSPECT = 3
 async def scan(kit: Kit, before: Instant) -> int:
     """Move every task of a dead worker; returns how many. Re-enterable: a second scan finds nothing.
 
-    A task whose move is refused is passed over, loudly, so that it delays no other.
+    What somebody else writes at the moment is found again if need be; a task whose move is refused without a reason is
+    passed over, loudly, so that it delays no other.
     """
     moved = 0
     stuck: set[TaskId] = set()
@@ -37,27 +38,34 @@ async def scan(kit: Kit, before: Instant) -> int:
             return moved
         kit.fault("scan.page.before")
         for one, result in zip(dead, await _sweep_page(dead, kit), strict=True):
-            if isinstance(result, Committed):
+            if result is None:
+                stuck.add(one.task)
+            else:
                 moved += 1
                 kit.feed.publish(result.events)
-            else:
-                stuck.add(one.task)
-                kit.sink.note("a dead worker's task cannot be recovered", level="error", task=one.task)
         for worker in sorted({one.worker.id for one in dead if one.worker is not None}):
             kit.feed.tell_all("worker", id=worker, status="dead")
         kit.fault("scan.page.after")
 
 
-async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | Stale | None]:
+async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | None]:
+    """What is read after the look may be another holder's by now: only what the dead one still holds is moved."""
     states = await kit.store.load_tasks([one.task for one in dead])
-    pairs = [(one, state) for one, state in zip(dead, states, strict=True) if state is not None]
+    pairs = [
+        (one, state)
+        for one, state in zip(dead, states, strict=True)
+        if state is not None and (state.epoch, state.status in HELD) == (one.epoch, True)
+    ]
     blamed = _blamed(pairs)
     sweeps = [_sweep(one, state, kit, counts=_counts(one, state, blamed)) for one, state in pairs]
-    results = {sweep.task: result for sweep, result in zip(sweeps, await kit.store.sweep(sweeps), strict=True)}
-    for sweep, (_, state) in zip(sweeps, pairs, strict=True):
-        if isinstance(results[sweep.task], Committed):
+    moved: dict[TaskId, Committed] = {}
+    for sweep, (_, state), result in zip(sweeps, pairs, await kit.store.sweep(sweeps), strict=True):
+        if isinstance(result, Committed):
+            moved[sweep.task] = result
             kit.figures.settled(state, sweep.drafts)
-    return [results.get(one.task) for one in dead]
+        elif (result.epoch, result.last_seq) == (sweep.epoch, sweep.last_seq):  # nobody came between, and yet
+            kit.sink.note("a dead worker's task cannot be recovered", level="error", task=sweep.task)
+    return [moved.get(one.task) for one in dead]
 
 
 def _blamed(pairs: Sequence[tuple[Dead, TaskState]]) -> dict[str, StepPath | str]:

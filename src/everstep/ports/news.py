@@ -34,5 +34,9 @@ class News(Protocol):
     async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:
         """How far these journals go."""
 
+    @property
+    def refused(self) -> int:
+        """Commits of ours that came after their task had become somebody else's, since the start."""
+
     async def rejoin(self, worker: Worker) -> None:
         """Go on as a new incarnation: the old one was fenced, or takes itself for dead, and never returns."""

@@ -180,6 +180,17 @@ def read_effects(path: Path) -> tuple[Effect, ...]:
     return tuple(Effect(**_only(Effect, line)) for line in _lines(path))
 
 
+def read_on(path: Path, start: int) -> Iterator[tuple[Effect, int]]:
+    """Effects that were written after byte `start`, each with the byte behind it."""
+    with path.open("rb") as file:
+        file.seek(start)
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            start += len(line)
+            yield Effect(**_only(Effect, json.loads(line))), start
+
+
 def read_client(path: Path) -> tuple[Said, ...]:
     """The client log."""
     return tuple(Said(**_only(Said, line)) for line in _lines(path))

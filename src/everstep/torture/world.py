@@ -7,6 +7,7 @@ exactly what was made, whenever the process dies, and an uncertain outcome can b
 import asyncio
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Literal
 
 from everstep import Ctx, ToolError, tool
 from everstep.ports.tool import Call
-from everstep.torture.history import Effect, read_effects
+from everstep.torture.history import Effect, read_on
 from everstep.torture.workload import Workload, after
 
 
@@ -28,11 +29,39 @@ class Appender:
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
 
+class Made:
+    """What was made, by call and by step: each look reads only what the log has gained since the last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self._calls: dict[str, Effect] = {}
+        self._steps: dict[tuple[str, str], Effect] = {}
+        self._reading = threading.Lock()
+
+    def of_call(self, key: str) -> Effect | None:
+        """By the key of a call."""
+        self._catch_up()
+        return self._calls.get(key)
+
+    def of_step(self, task: str, step: str) -> Effect | None:
+        """By its place."""
+        self._catch_up()
+        return self._steps.get((task, step))
+
+    def _catch_up(self) -> None:
+        with self._reading:
+            for effect, end in read_on(self._path, self._read):
+                self._read = end
+                self._calls.setdefault(effect.key, effect)
+                self._steps.setdefault((effect.task, effect.step), effect)
+
+
 class EffectLog:
     """The world: it hears of every call, from the called tool itself."""
 
     def __init__(self, path: Path, intent_seen: Callable[[str, str, int], bool]) -> None:
-        self._path = path
+        self._made = Made(path)
         self._lines = Appender(path)
         self._intent_seen = intent_seen
         self._incarnation = os.urandom(16).hex()
@@ -55,12 +84,11 @@ class EffectLog:
 
     def find(self, task: str, step: str) -> Effect | None:
         """What a step has made, if anything."""
-        made = read_effects(self._path)
-        return next((effect for effect in made if (effect.task, effect.step) == (task, step)), None)
+        return self._made.of_step(task, step)
 
     def look(self, call: Call) -> Literal["not_done"] | tuple[Literal["done"], object]:
         """The same, for a tool that can look for itself."""
-        made = next((effect for effect in read_effects(self._path) if effect.key == call.idempotency_key), None)
+        made = self._made.of_call(call.idempotency_key)
         return "not_done" if made is None else ("done", made.output)
 
 

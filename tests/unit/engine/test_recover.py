@@ -3,12 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
-from everstep.domain.ids import Seq, TaskId
-from everstep.domain.task import Sweep
+from everstep.domain.events import Draft, TaskRecovered
+from everstep.domain.fold import apply
+from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
+from everstep.domain.task import Sweep, TaskState, row_of
 from everstep.domain.values import JsonObject
-from everstep.ports.store import Commit, Stale
+from everstep.ports.store import Claim, Commit, Dead, Stale
 from everstep.testing.engine import TestEngine
 from tests.unit.engine.plans import Tools
 
@@ -25,7 +29,7 @@ class Refusing(MemoryStore):
         return [self._stale(sweep) if sweep.task == self.refused else next(answers) for sweep in sweeps]
 
     def _stale(self, sweep: Sweep) -> Stale:
-        return Stale(status=sweep.status, epoch=sweep.epoch, worker=sweep.worker, last_seq=Seq(0))
+        return Stale(status=sweep.status, epoch=sweep.epoch, worker=sweep.worker, last_seq=sweep.last_seq or Seq(0))
 
 
 async def test_a_task_that_cannot_be_recovered_is_passed_over_loudly() -> None:
@@ -42,6 +46,63 @@ async def test_a_task_that_cannot_be_recovered_is_passed_over_loudly() -> None:
     assert (await engine.get(stuck.id)).status == "running"
     said = [fields["task"] for event, fields in engine.sink.notes if "cannot be recovered" in event]
     assert said == [stuck.id]
+    await engine.close()
+
+
+class Overtaken(MemoryStore):
+    """A store in which another engine moves and claims a dead one's task between the look for it and the move."""
+
+    faster: WorkerId | None = None
+
+    async def find_dead(self, worker: WorkerId, before: Instant, limit: int) -> Sequence[Dead]:
+        found = await super().find_dead(worker, before, limit)
+        if self.faster is not None and found:
+            other, self.faster = self.faster, None
+            states = await super().load_tasks([one.task for one in found])
+            await super().sweep([_moved(one, state) for one, state in zip(found, states, strict=True) if state])
+            await super().claim_tasks(Claim(worker=other, at=before, limit=9))
+        return found
+
+
+def _moved(one: Dead, state: TaskState) -> Sweep:
+    said = TaskRecovered(
+        from_status=state.status,
+        reason="worker_dead",
+        worker=state.worker,
+        epoch=Epoch(one.epoch + 1),
+        last_heartbeat_at=None,
+        threshold_s=30.0,
+        recoveries=1,
+        steps=(),
+    )
+    status, worker = state.status, state.worker
+    apply(state, said, None, Instant(0))
+    drafts = (Draft(body=said),)
+    return Sweep(
+        task=one.task,
+        status=status,
+        epoch=one.epoch,
+        worker=worker,
+        at=Instant(0),
+        drafts=drafts,
+        row=row_of(state),
+        last_seq=None,
+    )
+
+
+@pytest.mark.req("WF-14", "WF-28")
+async def test_what_another_engine_has_taken_over_meanwhile_is_left_to_it() -> None:
+    store, tools = Overtaken(), Tools()
+    engine = TestEngine(tools.all(), store=store)
+    await engine.open()
+    task = await engine.start(Plan.from_dict(HOLD))
+    await engine.clock.advance("1ms")
+    store.faster = WorkerId("w_faster")
+    await asyncio.wait_for(engine.crash(), 5)
+    (state,) = await store.load_tasks((task.task_id,))
+    assert state is not None
+    assert (state.worker, state.epoch) == ("w_faster", 3)
+    assert not [event for event, _ in engine.sink.notes if "cannot be recovered" in event]
     await engine.close()
 
 

@@ -39,6 +39,7 @@ def store_of(settings: Settings, clock: Clock, fault: Fault) -> Store:
         fault=fault,
         audit_key=settings.audit_key,
         listen_url=settings.engine.listen_dsn,
+        idle_ms=settings.engine.stale_after_ms // 2,
     )
     return cast("Store", made)
 

@@ -17,6 +17,7 @@ WATCHED_S = 0.25
 DEAF_S = 0.5
 """Between two looks for commands where hints do not come."""
 LISTENING_S = 5.0
+SOON_S = 0.05
 CLAIM_MS = 1_000
 AFTER_TROUBLE_MS = 1_000
 
@@ -34,6 +35,7 @@ class Neighbours:
         self._end = 0
         self._claim_at = self._sweep_at = Instant(0)
         self._listening = False
+        self._refused = 0
 
     async def watch(self) -> None:
         """Until stopped."""
@@ -48,9 +50,13 @@ class Neighbours:
                 await kit.clock.sleep_until(Instant(kit.clock.now() + AFTER_TROUBLE_MS))
 
     def _pace(self) -> float:
+        """Until the next look, which is not later than the next sweep."""
         if self._kit.feed.watched:
             return WATCHED_S
-        return LISTENING_S if self._listening else DEAF_S
+        pace = LISTENING_S if self._listening else DEAF_S
+        if not self._carries:
+            return pace
+        return max(SOON_S, min(pace, (self._sweep_at - self._kit.clock.now()) / 1000))
 
     async def _look(self, heard: Heard) -> None:
         await self._watched()
@@ -74,7 +80,10 @@ class Neighbours:
 
     async def _sweep(self) -> None:
         """What the dead have left, what was halted, which breakers have opened, which pauses run out."""
-        kit = self._kit
+        kit, refused = self._kit, self._news.refused
+        if refused != self._refused:
+            kit.sink.note("late writes were refused", count=refused - self._refused)
+            self._refused = refused
         if await scan(kit, stale_before(kit)):
             self._loop.nudge()
         before = kit.passage.halted

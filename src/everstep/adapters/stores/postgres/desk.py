@@ -4,9 +4,9 @@ from typing import Any
 
 import psycopg
 
-from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.journal import too_many_tasks
 from everstep.adapters.stores.postgres.connect import Connection
+from everstep.adapters.stores.postgres.opening import Setup
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.sql.desk import HALT, Desk, Guards
 from everstep.adapters.stores.sql.rows import Guard, guard_of
@@ -16,11 +16,12 @@ from everstep.domain.ids import TaskId, WorkerId
 class PgDesk(Desk):
     """The writer's connection inside a transaction, and what is known for as long as that lasts."""
 
-    def __init__(self, connection: Connection, guards: Guards, me: WorkerId, seal: Seal) -> None:
+    def __init__(self, connection: Connection, guards: Guards, setup: Setup) -> None:
         self.connection = connection
         self.guards = guards
-        self.me = me
-        self.seal = seal
+        self.me = WorkerId("")
+        self.seal = setup.seal
+        self._idle_ms = setup.idle_ms
         self._halted: bool | None = None
         self._numbers: list[int] = []
         self._headroom: dict[str, int] = {}
@@ -29,7 +30,7 @@ class PgDesk(Desk):
     def begin(self, me: WorkerId, number: int) -> None:
         """A new transaction, with a mark by which it can be found again."""
         self.me = me
-        cursor = self.connection.execute(sql("begin"), {"number": number, "worker": self.me})
+        cursor = self.connection.execute(sql("begin"), {"number": number, "worker": self.me, "idle": self._idle_ms})
         while cursor.nextset():
             pass
         ((self._halted,),) = cursor.fetchall()
@@ -113,11 +114,18 @@ class PgDesk(Desk):
 
     def guard(self, task: TaskId) -> Guard | None:
         """Locked by this transaction, so that it stays as it is; what is remembered may be old."""
+        return self._lock("find_guard", task)
+
+    def free_guard(self, task: TaskId) -> Guard | None:
+        """The dead may have left a transaction open: whoever looks after their tasks does not wait for its end."""
+        return self._lock("find_free_guard", task)
+
+    def _lock(self, name: str, task: TaskId) -> Guard | None:
         if task in self._locked:
             return self.guards.find(task)
-        found = self.rows("find_guard", (task,))
+        found = self.rows(name, (task,))
         if found and found[0][-1] is None:  # written by somebody else while we waited: a new look sees it
-            found = self.rows("find_guard", (task,))
+            found = self.rows(name, (task,))
         if not found:
             return None
         guard = guard_of(found[0])

@@ -29,10 +29,10 @@ class Hold:
         self.seal = setup.seal
         self.readers = PgReaders(setup.url)
         self.beats = Beats(setup.url)
-        self.ledger = PgLedger(setup.url, setup.durability, me=worker.id, fault=setup.fault, seal=setup.seal)
+        self.ledger = PgLedger(setup, worker.id)
         self.writes: GroupCommit[Unit] = GroupCommit(self.ledger)
         self.artifacts = PgPayloads(self.readers, lambda: self.writes)
-        self.news = PgNews(setup.listen_url or setup.url, self.readers, self._rejoin)
+        self.news = PgNews(setup.listen_url or setup.url, self.readers, self._rejoin, lambda: self.ledger.refused)
 
     def _rejoin(self, worker: Worker) -> None:
         rejoin(self._setup, worker, self._clock)

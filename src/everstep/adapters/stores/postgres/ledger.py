@@ -15,15 +15,16 @@ from typing import Final
 import psycopg
 from psycopg import errors as pg
 
-from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.postgres.bulk import Bulk
-from everstep.adapters.stores.postgres.connect import Connection, Durability, connect, read, translate, verify
+from everstep.adapters.stores.postgres.connect import Connection, connect, read, translate, verify
 from everstep.adapters.stores.postgres.desk import PgDesk
+from everstep.adapters.stores.postgres.opening import Setup
 from everstep.adapters.stores.sql.apply import StepUnit, Unit
 from everstep.adapters.stores.sql.desk import Guards, Mismatch
 from everstep.domain.errors import EverstepError, StoreError, Unavailable, Validation
 from everstep.domain.ids import WorkerId
-from everstep.ports.fault import Fault, no_fault
+from everstep.ports.fault import no_fault
+from everstep.ports.store import Stale
 
 BUSY: Final = (pg.LockNotAvailable, pg.DeadlockDetected, pg.QueryCanceled, pg.SerializationFailure)
 """Somebody else was there first; another try may find the way free."""
@@ -41,12 +42,10 @@ _LATER: Final = object()
 class PgLedger:
     """The connection that writes. Lives in the writer's thread."""
 
-    def __init__(self, url: str, durability: Durability, *, me: WorkerId, fault: Fault, seal: Seal) -> None:
-        self._url = url
-        self._durability = durability
+    def __init__(self, setup: Setup, me: WorkerId) -> None:
+        self._setup = setup
         self._me = me
-        self._fault = fault
-        self._seal = seal
+        self._fault = setup.fault
         self._guards = Guards()
         self._desk: PgDesk | None = None
         self._number = 0
@@ -56,6 +55,8 @@ class PgLedger:
         """Why nothing is written at present; None when all is well."""
         self.resolved = {"committed": 0, "sent again": 0}
         """What became of commits whose answer was lost."""
+        self.refused = 0
+        """Commits of a holder whose task somebody else had taken by then."""
 
     def become(self, me: WorkerId) -> None:
         """Another incarnation from the next batch on; its mark is there already."""
@@ -63,7 +64,7 @@ class PgLedger:
 
     def open(self, connection: Connection) -> None:
         """Take over a connection that is set up."""
-        self._desk = PgDesk(connection, self._guards, self._me, self._seal)
+        self._desk = PgDesk(connection, self._guards, self._setup)
 
     # --- what group commit calls ---
 
@@ -136,6 +137,7 @@ class PgLedger:
             if not desk.connection.closed or not self._is_committed():
                 raise
         self._guards.keep()
+        self.refused += sum(map(_came_late, units, answers))
         self._strike(units, "after")
         return answers
 
@@ -209,13 +211,13 @@ class PgLedger:
         if self.trouble is not None and time.monotonic() < self._next_try:
             raise Unavailable(self.trouble.message)
         try:
-            connection = _verified(self._url, self._durability)
+            connection = _verified(self._setup)
         except psycopg.Error as error:
             self._fail(error)
             raise translate(error) from error
         self.trouble, self._backoff_s = None, BACKOFF_MIN_S
         self._guards.clear()
-        self._desk = desk = PgDesk(connection, self._guards, self._me, self._seal)
+        self._desk = desk = PgDesk(connection, self._guards, self._setup)
         return desk
 
     def _fail(self, error: psycopg.Error) -> None:
@@ -227,10 +229,18 @@ class PgLedger:
         self._backoff_s = min(BACKOFF_MAX_S, 2 * self._backoff_s)
 
 
-def _verified(url: str, durability: Durability) -> Connection:
-    connection = connect(url)
+def _came_late(unit: Unit, answer: object) -> bool:
+    """Whether a commit was refused because its lease is somebody else's now."""
+    if type(answer) is not Stale or not isinstance(unit, StepUnit):
+        return False
+    lease = unit.commit.lease
+    return (answer.epoch, answer.worker) != (lease.epoch, lease.worker)
+
+
+def _verified(setup: Setup) -> Connection:
+    connection = connect(setup.url)
     try:
-        verify(connection, durability)
+        verify(connection, setup.durability)
     except BaseException:
         connection.close()
         raise

@@ -31,10 +31,13 @@ PROOF_S: Final = 5.0
 class PgNews:
     """Lives on the engine's loop."""
 
-    def __init__(self, url: str, readers: PgReaders, rejoin: Callable[[Worker], None]) -> None:
+    def __init__(
+        self, url: str, readers: PgReaders, rejoin: Callable[[Worker], None], refused: Callable[[], int]
+    ) -> None:
         self._url = url
         self._readers = readers
         self._rejoin = rejoin
+        self._refused = refused
         self._connection: Connection | None = None
         self._changing = threading.Lock()
         self._closed = False
@@ -74,6 +77,11 @@ class PgNews:
         """In one question."""
         found = await self._readers.read(lambda reader: reader.rows("heads_since", (sorted(tasks),)))
         return {TaskId(task): Seq(seq) for task, seq in found}
+
+    @property
+    def refused(self) -> int:
+        """As the writer counts them."""
+        return self._refused()
 
     async def rejoin(self, worker: Worker) -> None:
         """In the same process, with the same doors."""

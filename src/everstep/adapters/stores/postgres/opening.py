@@ -12,6 +12,7 @@ from everstep.ports.fault import Fault
 from everstep.ports.store import Worker
 
 FORGET_MS: Final = 7 * 24 * 3600 * 1000
+IDLE_MS: Final = 10_000
 
 
 @record
@@ -24,6 +25,8 @@ class Setup:
     audit_key: str = ""
     listen_url: str = ""
     """Where hints are listened for; empty: the same address."""
+    idle_ms: int = IDLE_MS
+    """After so long the server ends a transaction whose worker says nothing more: its locks are others' way."""
 
     @property
     def seal(self) -> Seal:

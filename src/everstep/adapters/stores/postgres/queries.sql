@@ -7,7 +7,7 @@
 BEGIN;
 SET LOCAL statement_timeout = '10s';
 SET LOCAL lock_timeout = '2s';
-SET LOCAL idle_in_transaction_session_timeout = '10s';
+SET LOCAL idle_in_transaction_session_timeout = %(idle)s;
 UPDATE batches SET number = %(number)s WHERE worker = %(worker)s;
 SELECT pg_advisory_xact_lock_shared(('batches'::regclass::oid::bigint & 2147483647)::int, (last_value & 2147483647)::int)
 FROM places;
@@ -90,6 +90,12 @@ ON CONFLICT (name) DO UPDATE SET arrival = greatest(rates.arrival, excluded.arri
 SELECT num, status, generation, epoch, worker, last_seq,
        (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq)
 FROM tasks WHERE id = %s FOR UPDATE;
+
+-- name: find_free_guard
+-- The same of a task that nobody else is writing.
+SELECT num, status, generation, epoch, worker, last_seq,
+       (SELECT hash FROM events e WHERE e.task = tasks.num AND e.seq = tasks.last_seq)
+FROM tasks WHERE id = %s FOR UPDATE SKIP LOCKED;
 
 -- name: heads_of
 -- The last links of these journals.

@@ -11,7 +11,7 @@ from pathlib import Path
 from everstep.adapters.stores.postgres.connect import Durability
 from everstep.adapters.stores.postgres.hold import Hold, open_store
 from everstep.adapters.stores.postgres.news import PgNews
-from everstep.adapters.stores.postgres.opening import Setup
+from everstep.adapters.stores.postgres.opening import IDLE_MS, Setup
 from everstep.adapters.stores.sql import audit, questions
 from everstep.adapters.stores.sql.store import SqlStore
 from everstep.domain.errors import EngineClosed, Validation
@@ -35,9 +35,17 @@ class PgStore(SqlStore):
         durability: Durability = "power",
         audit_key: str = "",
         listen_url: str = "",
+        idle_ms: int = IDLE_MS,
     ) -> None:
         super().__init__(clock)
-        self._setup = Setup(url=url, durability=durability, fault=fault, audit_key=audit_key, listen_url=listen_url)
+        self._setup = Setup(
+            url=url,
+            durability=durability,
+            fault=fault,
+            audit_key=audit_key,
+            listen_url=listen_url,
+            idle_ms=min(IDLE_MS, idle_ms),
+        )
 
     @property
     def _hold(self) -> Hold:
@@ -95,6 +103,7 @@ class PgStore(SqlStore):
                 flushes=tally.flushes,
                 units=tally.units,
                 largest_group=tally.largest,
+                late_writes_refused=hold.ledger.refused,
                 lost_answers_committed=hold.ledger.resolved["committed"],
                 lost_answers_sent_again=hold.ledger.resolved["sent again"],
             ),

@@ -296,7 +296,7 @@ class SweepUnit:
     def apply(self, desk: Desk) -> Commit:
         sweep, row = self.sweep, self.sweep.row
         journal.check_row(row)
-        guard = desk.guard(sweep.task)
+        guard = desk.free_guard(sweep.task)
         if guard is None or (guard.status, guard.epoch, guard.worker) != (sweep.status, sweep.epoch, sweep.worker):
             return stale(guard)
         if sweep.last_seq not in (None, guard.last_seq):
