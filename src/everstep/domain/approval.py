@@ -60,6 +60,8 @@ class Asking:
 
     by: Asker
     argument: str | None = None
+    because: str | None = None
+    """What the tool has to say about this very call."""
 
     @property
     def above_plan(self) -> bool:
@@ -81,7 +83,8 @@ def why(call: GatedCall, asking: Asking) -> str:
     items = call.input.value if call.of_items else None
     count = f", {sum(one is not None for one in items)} times" if isinstance(items, list) else ""
     tail = "; cannot be undone" if call.effect in (Effect.VERIFIABLE, Effect.ONCE) else ""
-    return f"{words} {call.tool}{count}{tail}"
+    because = f": {asking.because}" if asking.because else ""
+    return f"{words} {call.tool}{count}{because}{tail}"
 
 
 def grant_of(state: TaskState, step: StepState) -> Grant | None:

@@ -124,6 +124,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "mail_content": _row(Category.PERMISSION, _NONE, "the message holds what may not go out", "take it out"),
     "mail_too_large": _row(Category.RESOURCE, _NONE, "the mail server takes nothing so large", "send less"),
     "mail_rejected": _row(Category.LOGIC, _NONE, "the mail server refuses the message", "look at what it says"),
+    "mail_unconfirmed": _row(
+        Category.LOGIC,
+        EffectState.MADE,
+        "the mail server took the message, and it has not been seen to arrive",
+        "look for it before you send it again, or give the step a longer `timeout`",
+    ),
     "mail_lost": _row(
         Category.TRANSIENT, _UNKNOWN, "the connection broke after the message was sent", "look whether it arrived"
     ),

@@ -42,6 +42,10 @@ class Entry:
     required: frozenset[str]
     targeted: bool
     """Whether its calls go to several targets; else the tool itself is the target."""
+    counted: bool = False
+    """Whether its calls count for further rates."""
+    scrupulous: bool = False
+    """Whether it says of each call if it is to be asked about."""
     secrets: tuple[str, ...] = ()
     """JSON Pointers of arguments that hold the name of a secret."""
     asks: Asks = ""
@@ -70,6 +74,10 @@ class Entry:
     def target(self, call: Call) -> str:
         """Whom the call goes to; the tool itself, unless its calls go to several."""
         return self.adapter.target(call) if self.targeted else self.spec.name
+
+    def further(self, call: Call) -> Sequence[tuple[str, str]]:
+        """Rates that the call counts for beside its provider's."""
+        return self.adapter.counts(call) if self.counted else ()
 
     def effect_of(self, call: Call, step: StepSpec) -> Effect:
         """The more careful of what the tool says of this call and what the plan says."""
@@ -119,7 +127,7 @@ class Catalog:
         self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
         self.pools = frozenset(entry.spec.pool for entry in self._entries.values() if entry.spec.pool is not None)
         """What the plan check knows of the tools."""
-        self.sized = frozenset(name for name, entry in self._entries.items() if _guesses(entry.adapter))
+        self.sized = frozenset(name for name, entry in self._entries.items() if _says(entry.adapter, "estimate"))
         """Tools whose calls may differ in size, as their adapters say."""
 
     def _add(self, spec: ToolSpec, adapter: ToolAdapter, codec: Codec) -> None:
@@ -134,7 +142,9 @@ class Catalog:
             check_output=None if spec.output_schema is None else codec.validator(spec.output_schema),
             required=frozenset(str(name) for name in required),
             secrets=tuple(at for at, kind in kinds_of(spec.input_schema).items() if kind == "secret" and at),
-            targeted="target" in vars(adapter) or type(adapter).target is not SafeAdapter.target,
+            targeted=_says(adapter, "target"),
+            counted=_says(adapter, "counts"),
+            scrupulous=_says(adapter, "scruple"),
             asks=self._consent.asks(spec.name, by_itself=spec.approve),
             steerable=self._steerable(spec),
         )
@@ -197,8 +207,10 @@ class Catalog:
         return step.effect if step.effect is not None and step.effect.care > declared.care else declared
 
 
-def _guesses(adapter: ToolAdapter) -> bool:
-    return "estimate" in vars(adapter) or type(adapter).estimate is not SafeAdapter.estimate
+def _says(adapter: ToolAdapter, what: str) -> bool:
+    """Whether a family has an answer of its own."""
+    own = getattr(type(adapter), what, None)
+    return what in vars(adapter) or (own is not None and own is not getattr(SafeAdapter, what))
 
 
 def lacking(schema: JsonObject, value: JsonObject, prefix: str = "") -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from everstep.domain.approval import Asking
-from everstep.domain.consent import asking, steered_by, steers
+from everstep.domain.consent import Asks, asking, steered_by, steers
 from everstep.domain.graph import Wired, arguments_in_force
 from everstep.domain.ids import PauseId
 from everstep.domain.plan import Effect
@@ -42,11 +42,21 @@ class Leave:
 def consult(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> Leave | None:
     """Leave for this call; None: not yet, or not at all."""
     plan_asks = wired.spec.approve is not None and not fallback.in_force(step)
-    who = asking(checked.entry.asks, checked.steered, plan_asks=plan_asks, trusted=lap.state.stands_trusted)
+    asks, because = _scruple(checked)
+    who = asking(asks, checked.steered, plan_asks=plan_asks, trusted=lap.state.stands_trusted)
     if who is None:
         return Leave(approval=None)
-    grant = gate(lap, wired, step, checked, asking=who)
+    grant = gate(lap, wired, step, checked, asking=who if because is None else replace(who, because=because))
     return None if grant is None else Leave(approval=grant)
+
+
+def _scruple(checked: Checked) -> tuple[Asks, str | None]:
+    """Whether the tool asks about this very call, and what it has to say of it; the operator's word stands above."""
+    entry = checked.entry
+    if not entry.scrupulous or not isinstance(checked.input.value, dict):
+        return entry.asks, None
+    because = entry.adapter.scruple(entry.call(checked.input.value))
+    return ("" if because == "" and entry.asks != "operator" else entry.asks), because or None
 
 
 def asked_for_all(lap: Lap, wired: Wired, entry: Entry, step: StepState) -> Asking | None:

@@ -16,7 +16,7 @@ from everstep.engine.allowed import instead_of_quota, instead_of_turn
 from everstep.engine.catalog import Checked
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
-from everstep.engine.passage import Allowance, RateWish, name_of
+from everstep.engine.passage import Allowance, RateWish
 from everstep.engine.timing import too_late
 
 Held: TypeAlias = Literal["", "waits", "instead"]
@@ -38,8 +38,7 @@ def _by_allowance(lap: Lap, step: StepState, allowance: Allowance) -> Held:
         return "" if step.wait.until <= lap.at else "waits"
     attempt, reserved = step.attempts + 1, lap.kit.passage.reserved
     if (lap.state.id, step.path, attempt) not in reserved:
-        name = name_of(lap.state.owner, allowance)
-        lap.wishes.append(RateWish(step=step.path, attempt=attempt, name=name, allowance=allowance))
+        lap.wishes.append(RateWish(step=step.path, attempt=attempt, owner=lap.state.owner, allowance=allowance))
         return "waits"
     at = reserved.pop((lap.state.id, step.path, attempt))
     if at is None:

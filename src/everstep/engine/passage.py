@@ -1,7 +1,7 @@
 """Passage: what stands between a step and its call, for all tasks of this engine together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from everstep.domain.ids import Instant, StepPath, TaskId
 from everstep.domain.rate import Rate, parse_rate
@@ -21,6 +21,8 @@ class Allowance:
     provider: str
     rate: Rate | None
     quota: int | None = None
+    also: "tuple[Allowance, ...]" = ()
+    """Further rates that the same call counts for."""
 
 
 @record
@@ -29,7 +31,7 @@ class RateWish:
 
     step: StepPath
     attempt: int
-    name: str
+    owner: str
     allowance: Allowance
 
 
@@ -57,15 +59,24 @@ class Passage:
         """Whether no task is taken up now."""
         return self.halted is not None or self.pressed is not None
 
-    def allowance(self, tool: ToolSpec, target: str) -> Allowance | None:
+    def allowance(self, tool: ToolSpec, target: str, further: Sequence[tuple[str, str]] = ()) -> Allowance | None:
         """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name.
 
         `family.*`: every target of its calls is a provider of its own, `family.target`.
         """
+        found = self._allowance(tool, target)
+        if found is None or not further:
+            return found
+        return replace(found, also=tuple(self._of_family(family, one) for family, one in further))
+
+    def _of_family(self, family: str, one: str) -> Allowance:
+        provider = f"{family}.{one}"
+        rate = self.rates.get(provider) or self.rates.get(family) or USUAL_RATE
+        return Allowance(provider=provider, rate=rate, quota=self.quotas.get(provider))
+
+    def _allowance(self, tool: ToolSpec, target: str) -> Allowance | None:
         if tool.rate is not None and tool.rate.endswith(".*"):
-            provider = f"{tool.rate[:-1]}{target}"
-            usual = self.rates.get(provider) or self.rates.get(tool.rate[:-2]) or USUAL_RATE
-            return Allowance(provider=provider, rate=usual, quota=self.quotas.get(provider))
+            return self._of_family(tool.rate[:-2], target)
         if tool.rate is None and tool.name not in self.rates and tool.name not in self.quotas:
             return None
         own = None if tool.rate is None else parse_rate(tool.rate)
@@ -79,12 +90,17 @@ class Passage:
             await self.traffic.push(name_of(owner, allowance), until)
 
     async def reserve(self, task: TaskId, wishes: Sequence[RateWish], at: Instant) -> None:
-        """Reserve places; the next lap finds them."""
+        """Reserve places; the next lap finds them. A call that counts for several rates waits for the last of them."""
         asked = [
-            Reservation(name=wish.name, rate=wish.allowance.rate, at=at, quota=wish.allowance.quota) for wish in wishes
+            Reservation(name=name_of(wish.owner, one), rate=one.rate, at=at, quota=one.quota)
+            for wish in wishes
+            for one in (wish.allowance, *wish.allowance.also)
         ]
-        for wish, granted in zip(wishes, await self.traffic.reserve(asked), strict=True):
-            self.reserved[task, wish.step, wish.attempt] = granted
+        granted = iter(await self.traffic.reserve(asked))
+        for wish in wishes:
+            places = [next(granted) for _ in (wish.allowance, *wish.allowance.also)]
+            turns = [place for place in places if place is not None]
+            self.reserved[task, wish.step, wish.attempt] = max(turns) if len(turns) == len(places) else None
 
 
 def name_of(owner: str, allowance: Allowance) -> str:

@@ -95,7 +95,7 @@ def _checked(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, 
         call = entry.call(arguments)
         if not coerced or entry.problems(call):
             return None
-    allowance = lap.kit.passage.allowance(entry.spec, entry.target(call))
+    allowance = lap.kit.passage.allowance(entry.spec, entry.target(call), entry.further(call))
     return Checked(
         input=lap.kit.codec.seal(arguments, untrusted=untrusted),
         coerced=coerced,

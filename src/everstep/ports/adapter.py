@@ -61,6 +61,14 @@ class ToolAdapter(ABC):
         """The tool itself."""
         return call.tool
 
+    def counts(self, call: Call) -> Sequence[tuple[str, str]]:  # noqa: ARG002
+        """Only its provider's."""
+        return ()
+
+    def scruple(self, call: Call) -> str | None:  # noqa: ARG002
+        """Every call alike."""
+        return None
+
     async def close(self) -> None:  # noqa: B027 -- most have nothing to let go
         """The engine stops."""
 
@@ -75,6 +83,8 @@ _SAFE: Final = (
     "effect_of",
     "degrade",
     "target",
+    "counts",
+    "scruple",
     "close",
 )
 """What an adapter may say beyond `tools` and `execute`."""

@@ -168,6 +168,12 @@ class Judge(Protocol):
     def target(self, call: Call) -> str:
         """Whom the call goes to: calls to one target share a breaker; pure."""
 
+    def counts(self, call: Call) -> Sequence[tuple[str, str]]:
+        """Further rates that a call counts for, as (family, one of it): `("mail.to", "ana@example.test")`; pure."""
+
+    def scruple(self, call: Call) -> str | None:
+        """Of a tool that asks: why this call does, or "": it need not be asked about. None: as always; pure."""
+
 
 class ToolAdapter(Judge, Protocol):
     """A family of tools. `everstep.ToolAdapter` gives safe defaults for all but `tools` and `execute`."""

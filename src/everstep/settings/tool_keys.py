@@ -48,7 +48,20 @@ TOOL_KEYS: Final = (
     _key("mail.auth", TEXT, "", "user and the name of a secret: `anna:mail_password`"),
     _key("mail.blocked_domains", WORDS, [], "domains that get no mail"),
     _key("mail.recipients", COUNT, 20, "recipients of one message, in all", within=(1, 1_000)),
-    _key("mail.lookup", TEXT, "", "a Maildir where sent mail arrives: then a lost answer is looked up"),
+    _key("mail.internal_domains", WORDS, [], "domains that get mail without being asked about"),
+    _key(
+        "mail.lookup",
+        TEXT,
+        "",
+        "a Maildir where sent mail arrives, or a URL with {message_id} (200: it has, 404: not): then a lost answer is "
+        "looked up",
+    ),
+    _key(
+        "mail.confirm",
+        one_of("accepted", "delivered"),
+        "accepted",
+        "when a message counts as sent: the server took it, or `mail.lookup` has it",
+    ),
     _key("llm.timeout", DURATION, "120s", "how long a model may take to answer", within=(SECOND, HOUR)),
     flag_key("browser.enabled", "whether there are `browser.*` tools", default=False),
     _key("browser.executable", TEXT, "", "the browser's program; empty: the Chromium of the system"),

@@ -135,6 +135,14 @@ class FakedTools:
         """As the real one."""
         return self._real.target(call)
 
+    def counts(self, call: Call) -> Sequence[tuple[str, str]]:
+        """As the real one."""
+        return self._real.counts(call)
+
+    def scruple(self, call: Call) -> str | None:
+        """As the real one."""
+        return self._real.scruple(call)
+
     async def close(self) -> None:
         """As the real one."""
         await self._real.close()

@@ -1,93 +1,27 @@
 """`mail.send` against a real SMTP server that writes real messages; also killed in the worst moment (S53)."""
 
 import asyncio
-import email
-import mailbox
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import closing
-from email import policy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
 
 from everstep import Plan
-from everstep.adapters.threads import Threads
-from everstep.adapters.tools.mail import MailSettings, MailTools, judged, mark, server_of
+from everstep.adapters.mail.account import server_of
+from everstep.adapters.mail.dialogue import judged
+from everstep.adapters.mail.marks import mark
 from everstep.domain.redact import Redactor
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.tool import Denied, ToolError
 from everstep.testing import TestEngine
+from tests.unit.adapters.post import PLAIN, Post, config_of, tools_of
 from tests.unit.contexts import call_of, context
-
-
-class Post:
-    """A server that keeps what it takes in a Maildir, and answers as it is told."""
-
-    def __init__(self, folder: Path) -> None:
-        self.box = mailbox.Maildir(folder, create=True)
-        self.folder = folder
-        self.port = 0
-        self.answers: list[str] = []
-        self.after: Any = None
-        self.envelopes: list[list[str]] = []
-
-    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:
-        if address.startswith("nobody"):
-            return "550 no such user"
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
-        answer = self.answers.pop(0) if self.answers else "250 taken"
-        if answer.startswith("250"):
-            self.box.add(envelope.content)
-            self.envelopes.append(list(envelope.rcpt_tos))
-        if self.after is not None:
-            self.after()
-        return answer
-
-    def messages(self) -> list[email.message.EmailMessage]:
-        return [
-            email.message_from_bytes(file.read_bytes(), policy=policy.default)
-            for part in ("new", "cur")
-            for file in sorted((self.folder / part).iterdir())
-        ]
-
-
-@pytest.fixture
-def post(tmp_path: Path) -> Iterator[Post]:
-    handler = Post(tmp_path / "box")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        handler.port = free.getsockname()[1]
-    controller = Controller(handler, hostname="127.0.0.1", port=handler.port)
-    controller.start()
-    yield handler
-    controller.stop()
-
-
-def tools_of(post: Post, tmp_path: Path, *, lookup: bool = True, redactor: Redactor | None = None) -> MailTools:
-    account = MailSettings(
-        host="127.0.0.1",
-        port=post.port,
-        encrypted=False,
-        sender="me@example.test",
-        blocked=("evil.test",),
-        lookup=post.folder if lookup else None,
-        marks=tmp_path / "marks",
-    )
-    return MailTools(account, Threads(), redactor or Redactor())
-
-
-PLAIN: JsonObject = {"to": "ana@example.test", "subject": "Grüße", "text": "Hello\n.\nfrom a dot\n"}
 
 
 @pytest.mark.req("Comm.1")
@@ -189,7 +123,9 @@ async def test_recipients_refused_in_part(post: Post, tmp_path: Path) -> None:
     assert told["accepted"] == ["ana@example.test"]
     assert told["refused"] == [{"address": "nobody@example.test", "why": "550 no such user"}]
     with pytest.raises(ToolError) as refused:
-        await tools_of(post, tmp_path).execute(call_of("mail.send", {**PLAIN, "to": "nobody@example.test"}), context())
+        await tools_of(post, tmp_path).execute(
+            call_of("mail.send", {**PLAIN, "to": "nobody@example.test"}, key="another"), context()
+        )
     assert refused.value.code == "mail_address"
 
 
@@ -199,20 +135,11 @@ async def test_the_probe(post: Post, tmp_path: Path) -> None:
     assert tools._settings is not None
     mark(tools._settings, call)
     assert (await tools.probe(call)).result == "not_done"
-    assert (await tools_of(post, tmp_path, lookup=False).probe(call)).result == "unknown"
+    assert (await tools_of(post, tmp_path, lookup=None).probe(call)).result == "unknown"
     await tools.execute(call, context())
     seen = await tools.probe(call)
     assert isinstance(seen.output, dict)
     assert (seen.result, seen.output["message_id"]) == ("done", "<p1@example.test>")
-
-
-def config_of(post: Post) -> dict[str, JsonValue]:
-    return {
-        "mail.server": f"smtp://127.0.0.1:{post.port}",
-        "mail.sender": "me@example.test",
-        "mail.lookup": str(post.folder),
-        "policy.approve": {"mail.send": False},
-    }
 
 
 @pytest.mark.req("Comm.2")
@@ -253,15 +180,17 @@ plan.step("send", "mail.send", {"to": "ana@example.test", "subject": "once", "te
 async def main():
     async with Engine(config={"store": sys.argv[1], "mail.server": sys.argv[2], "mail.sender": "me@example.test",
                               "mail.lookup": sys.argv[3], "policy.approve": {"mail.send": False}}) as engine:
-        print((await engine.run(plan, key="one")).status, flush=True)
+        print((await engine.run(plan, key="one", on_pause="return")).status, flush=True)
 asyncio.run(main())
 """
 
 
 @pytest.mark.req("Comm.2")
-def test_killed_between_acceptance_and_record(post: Post, tmp_path: Path) -> None:
-    """The server has the message, we have no answer: after recovery there is exactly one."""
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "s.db"), f"smtp://127.0.0.1:{post.port}", str(post.folder)]
+@pytest.mark.parametrize(("lookup", "ends"), [(True, "completed"), (False, "paused")])
+def test_killed_between_acceptance_and_record(post: Post, tmp_path: Path, lookup: bool, ends: str) -> None:
+    """The server has the message, we have no answer: it is looked up, or asked about, and never sent twice."""
+    place = str(post.folder) if lookup else ""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "s.db"), f"smtp://127.0.0.1:{post.port}", place]
     taken = threading.Event()
     with closing(post.box):
         first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -276,7 +205,7 @@ def test_killed_between_acceptance_and_record(post: Post, tmp_path: Path) -> Non
         post.after = None
         assert len(post.messages()) == 1
         second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert second.stdout.strip() == "completed", second.stderr
+        assert second.stdout.strip() == ends, second.stderr
     assert len(post.messages()) == 1
 
 
