@@ -43,6 +43,7 @@ bench: $(DASHBOARD) parts ## measure, against floors
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
 	$(BIN)/python -m tests.fault.mutants
+	$(BIN)/python -m tests.fault.sieges
 	$(BIN)/python -m tests.fault.fleet_campaign
 	EVERSTEP_TEST_BUSY_S=120 $(PYTEST) -q -s tests/fault/test_lease.py
 	$(BIN)/python -m everstep.torture.agent_kills

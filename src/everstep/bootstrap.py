@@ -82,6 +82,7 @@ __all__ = [
     "plugin",
     "run_process",
     "scripts_of",
+    "secrets_of",
     "the_world",
     "tried_walls",
 ]
@@ -162,11 +163,11 @@ def _exported(environment: Mapping[str, str], kit: Kit) -> Telemetry | None:
     return cast("Telemetry", otel.from_environment(environment, kit.figures.families, version("everstep")))
 
 
-def the_world(settings: Settings) -> Outside:
-    """Real clock, real chance, the store that the settings name."""
+def the_world(settings: Settings, fault: Fault | None = None) -> Outside:
+    """Real clock, real chance, the store that the settings name; faults of the environment, unless others are given."""
     clock = SystemClock()
     codec = Codec(inline_bytes_max=settings.limits.inline_bytes, bytes_max=settings.limits.artifact_bytes)
-    fault = fault_points()
+    fault = fault or fault_points()
     return Outside(
         store=store_of(settings, clock, fault),
         clock=clock,
