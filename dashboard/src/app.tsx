@@ -7,6 +7,7 @@ import { useEffect } from "preact/hooks";
 import { at, prefix } from "./data/base.ts";
 import { connected } from "./data/connection.ts";
 import { needsYou } from "./data/inbox.ts";
+import { failedUnseen } from "./data/notify.ts";
 import { prefer } from "./data/prefs.ts";
 import { may, owner, signedOut, token } from "./data/session.ts";
 import { InboxPage } from "./pages/inbox.tsx";
@@ -61,7 +62,7 @@ function Frame({ children }: { children: ComponentChildren }) {
   useSignalEffect(() => {
     const n = needsYou.value;
     document.title = n > 0 ? `(${n}) everstep` : "everstep";
-    const icon = !connected.value ? "offline" : n > 0 ? "needs-you" : "idle";
+    const icon = !connected.value ? "offline" : n > 0 ? "needs-you" : failedUnseen.value ? "failed" : "idle";
     const link = document.querySelector<HTMLLinkElement>("#favicon");
     if (link && !link.href.endsWith(`/${icon}.svg`)) link.href = at(`/${icon}.svg`);
   });

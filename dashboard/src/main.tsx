@@ -1,6 +1,5 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
-import "./data/notify.ts";
 import { begin, token } from "./data/session.ts";
 import "./style/tokens.css";
 import "./style/base.css";

@@ -44,7 +44,9 @@ readFrom((path) => {
     const level = asked.searchParams.get("level");
     const after = Number(asked.searchParams.get("after") ?? 0);
     const lines = (report.logs as { n: number; step: string | null; level: string | null }[]).filter((line) => line.n > after && (of === null || line.step === of) && (level === null || line.level === level));
-    return { items: lines.slice(0, 500), next_after: lines[499]?.n ?? report.logs.length };
+    const tail = asked.searchParams.get("tail");
+    const items = tail === null ? lines.slice(0, Number(asked.searchParams.get("limit"))) : lines.slice(-Number(tail));
+    return { items, next_after: items.at(-1)?.n ?? after };
   }
   return undefined;
 });

@@ -107,6 +107,17 @@ class Stage:
             self.api("GET", f"/v1/tasks/{task}/events?after={seen['seq']}&limit=1&wait=5&types=task.,pause.")
         raise AssertionError(f"{task} is {seen['status']}: {seen['explain']['text']}")
 
+    def heard(self, task: str, kind: str, times: int = 1) -> None:
+        """Return as soon as the journal holds so many events of this type."""
+        after = 0
+        for _ in range(100):
+            page = self.api("GET", f"/v1/tasks/{task}/events?after={after}&wait=5&types={kind}")
+            times -= len(page["events"])
+            if times <= 0:
+                return
+            after = page["next_after"]
+        raise AssertionError(f"{task} has no {kind}: {self.types(task)}")
+
     def open_gate(self, name: str) -> None:
         (self.gates / name).touch()
 

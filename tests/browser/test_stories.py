@@ -164,3 +164,17 @@ def test_what_is_answered_elsewhere_says_by_whom_and_keeps_what_was_typed(stage:
         expect(page.get_by_text("Answered by local (cli)")).to_be_visible()
         expect(page.get_by_label("subject")).to_have_value("Half written")
         expect(page.get_by_role("button", name="Approve the edited call")).to_be_disabled()
+
+
+def test_a_line_of_the_log_can_be_sent_to_somebody(stage: Stage, browser: Browser) -> None:
+    stage.open_gate("said")
+    task = stage.start("hold", gate="said")
+    stage.until(task, "completed")
+    with stage.page(browser, f"/tasks/{task}?tab=logs") as page:
+        line = page.locator(".log-line", has_text="the gate is open")
+        line.get_by_role("link").click()
+        expect(line).to_have_class(re.compile("here"))
+        number = line.get_attribute("data-line")
+        with stage.page(browser, page.url.removeprefix(stage.url)) as other:
+            expect(other.locator(".log-line.here")).to_have_attribute("data-line", number or "")
+            expect(other.locator(".log-line.here")).to_contain_text("the gate is open")

@@ -19,10 +19,16 @@ async function all(): Promise<Pause[]> {
 }
 
 export const inbox = resource(all, 500);
+/** What was answered last, by whomever, newest first. */
+export const answers = resource(async () => {
+  const found = (await get<Page<Pause>>("/v1/inbox?answered=1&limit=20")).items.filter((pause) => inInbox(pause.reason.type));
+  return found.sort((a, b) => (b.answered?.at ?? "").localeCompare(a.answered?.at ?? ""));
+}, 1000);
 export const needsYou = computed(() => inbox.value.value?.length ?? 0);
 
 onReturn(() => inbox.stale());
 onEvent((event) => {
+  if (event.type === "pause.answered" && answers.value.peek() !== null) answers.stale();
   if (event.type.startsWith("pause.") || event.type.startsWith("task.")) inbox.stale();
 });
 effect(() => {

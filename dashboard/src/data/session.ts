@@ -41,9 +41,9 @@ let source: ((path: string) => unknown) | null = null;
 export const readFrom = (found: (path: string) => unknown): void => void (source = found);
 
 /** Any route; whoever is not known any more signs in again, above the page as it stands. */
-export async function request<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
+export async function request<Reply>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Reply> {
   if (source !== null) return given<Reply>(source(path));
-  const reply = await raw(method, path, body);
+  const reply = await raw(method, path, body, {}, signal);
   return (reply.status === 204 ? null : await reply.json()) as Reply;
 }
 
@@ -53,10 +53,10 @@ function given<Reply>(found: unknown): Reply {
 }
 
 /** The reply itself: for bytes and headers. */
-export async function raw(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+export async function raw(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
   if (source !== null) throw new Error("this is not in this file");
   const asked = Date.now();
-  const reply = await ask({ url, token: token.value }, method, path, body, undefined, headers);
+  const reply = await ask({ url, token: token.value }, method, path, body, signal, headers);
   heardFrom(reply, asked);
   if (reply.ok) return reply;
   const said = (await reply.json().catch(() => ({}))) as { error?: object };
@@ -66,7 +66,7 @@ export async function raw(method: string, path: string, body?: unknown, headers:
   throw error;
 }
 
-export const get = <Reply>(path: string): Promise<Reply> => request<Reply>("GET", path);
+export const get = <Reply>(path: string, signal?: AbortSignal): Promise<Reply> => request<Reply>("GET", path, undefined, signal);
 export const post = <Reply>(path: string, body: unknown = {}): Promise<Reply> => request<Reply>("POST", path, body);
 
 /** Exchange the code of the address for a session; before the first request the code is gone from there. */

@@ -94,7 +94,7 @@ export class TaskData {
     this.view.status = task.status;
     this.view.startedAt = instant(task.started_at);
     this.view.endedAt = instant(task.ended_at);
-    this.paint();
+    this.version.value += 1;
   }
 
   private async follow(): Promise<void> {

@@ -5,7 +5,8 @@ import { useLocation, useRoute } from "preact-iso";
 import { Refused } from "../client/client.ts";
 import type { Pause } from "../data/api.ts";
 import { at } from "../data/base.ts";
-import { inbox } from "../data/inbox.ts";
+import { now } from "../data/clock.ts";
+import { answers, inbox } from "../data/inbox.ts";
 import { onEvent, onReturn } from "../data/live.ts";
 import { resource } from "../data/resource.ts";
 import { get } from "../data/session.ts";
@@ -15,9 +16,6 @@ import { onKey } from "../ui/keys.ts";
 import { Glyph, Icon } from "../ui/marks.tsx";
 import { Ago, ErrorCard, Panel, Said, To } from "../ui/parts.tsx";
 
-/** What was answered on this page since it was opened, newest first. */
-const answered: Pause[] = [];
-
 export function InboxPage() {
   const { params } = useRoute();
   const chosen = params.pause ?? null;
@@ -25,7 +23,9 @@ export function InboxPage() {
   const { route } = useLocation();
   useEffect(() => {
     void inbox.refresh();
+    void answers.refresh();
   }, []);
+  const today = (answers.value.value ?? []).filter((pause) => new Date(pause.answered?.at ?? 0).toDateString() === new Date(now.value).toDateString());
   useEffect(() => {
     const step = (by: number) => () => {
       const ids = (inbox.value.peek() ?? []).map((pause) => pause.id);
@@ -45,7 +45,7 @@ export function InboxPage() {
             <ul>{pauses.map((pause) => <Item key={pause.id} pause={pause} here={pause.id === chosen} />)}</ul>
           </>
         )}
-        {answered.length > 0 && pauses?.length !== 0 && <><h2 class="group">Answered here</h2><ul>{answered.slice(0, 10).map((pause) => <Item key={pause.id} pause={pause} here={pause.id === chosen} />)}</ul></>}
+        {today.length > 0 && pauses?.length !== 0 && <><h2 class="group">Answered today <span>{today.length}</span></h2><ul>{today.map((pause) => <Item key={pause.id} pause={pause} here={pause.id === chosen} />)}</ul></>}
       </section>
       <section class="inbox-item">
         {chosen ? <Panel name="Decision" key={chosen}><ItemPage id={chosen} /></Panel> : <div class="empty"><p>Choose something on the left.</p></div>}
@@ -64,10 +64,11 @@ const Item = ({ pause, here }: { pause: Pause; here: boolean }) => (
 );
 
 function Nothing() {
+  const last = (answers.value.value ?? []).slice(0, 3);
   return (
     <div class="empty">
       <p>Nothing needs you.</p>
-      {answered.length > 0 && <ul class="rows-plain">{answered.slice(0, 3).map((pause) => <Item key={pause.id} pause={pause} here={false} />)}</ul>}
+      {last.length > 0 && <ul class="rows-plain" aria-label="Answered last">{last.map((pause) => <Item key={pause.id} pause={pause} here={false} />)}</ul>}
     </div>
   );
 }
@@ -92,7 +93,7 @@ function ItemPage({ id }: { id: string }) {
   return (
     <div class="item">
       <p class="item-head small"><To path="/inbox" class="button plain back"><Icon name="back" />Inbox</To><span class="grow" />task <To path={`/tasks/${pause.task}${pause.step ? `?step=${encodeURIComponent(pause.step)}` : ""}`} class="mono">{shortId(pause.task)}</To>{pause.step && <span class="muted">step {pause.step}</span>}</p>
-      <Decision pause={pause} onDone={(one) => { answered.unshift(one); setDone(one); }} />
+      <Decision pause={pause} onDone={setDone} />
       {done && more[0] && <p class="note"><span class="grow">Next: {more.length} more like this.</span><To path={`/inbox/${more[0].id}`} class="button">Next</To></p>}
       {done && !more.length && <p class="note">Nothing else needs you.</p>}
     </div>

@@ -53,11 +53,11 @@ function useView(data: TaskData, task: Task) {
     const text = next.toString();
     route(path + (text ? `?${text}` : ""), true);
   };
-  return { step, tab, asks, gen: query.gen ? Number(query.gen) : null, go };
+  return { step, tab, asks, gen: query.gen ? Number(query.gen) : null, line: query.line ? Number(query.line) : null, go };
 }
 
 function Shown({ data, task }: { data: TaskData; task: Task }) {
-  const { step, tab, asks, gen, go } = useView(data, task);
+  const { step, tab, asks, gen, line, go } = useView(data, task);
   const [act, setAct] = useState<Act | null>(null);
   const said = useEstimate(task);
   const shown = ofTask(task);
@@ -101,7 +101,7 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
       {asks && narrow.value && <div class="phone-decision"><Decision pause={asks} /></div>}
       <div class={`task-body${step !== null || tab !== "input" ? " inspecting" : ""}`}>
         <Panel name="Timeline"><Timeline data={data} selected={step} generation={gen} onSelect={(one) => go({ step: one, tab: tab === "decide" ? null : (new URLSearchParams(location.search).get("tab") ?? null) })} /></Panel>
-        <Panel name="Inspector"><Inspector data={data} task={task} step={step} tab={tab} pause={narrow.value ? null : asks} onTab={(one) => go({ tab: one })} onClose={() => go({ step: null, tab: null })} onAct={setAct} /></Panel>
+        <Panel name="Inspector"><Inspector data={data} task={task} step={step} tab={tab} pause={narrow.value ? null : asks} line={line} onLine={(one) => go({ tab: "logs", line: String(one) })} onTab={(one) => go({ tab: one, line: null })} onClose={() => go({ step: null, tab: null, line: null })} onAct={setAct} /></Panel>
       </div>
       {act && <ActionDialog data={data} task={task} act={act} onClose={() => { setAct(null); data.task.stale(); }} />}
     </div>

@@ -38,10 +38,13 @@ function query(filter: Filter, more: Record<string, string>): string {
   return new URLSearchParams({ ...filter, ...more } as Record<string, string>).toString();
 }
 
+const RETRYING = "retrying"; // no status of a task: it runs, and waits for its next try
+const retries = (task: Task): boolean => ofTask(task).mark === RETRYING;
+
 /** Statuses that are asked for and possible in a group; null: none. */
 function among(filter: Filter, group: string): string | null {
   if (filter.status === undefined) return group;
-  const wanted = filter.status.split(",");
+  const wanted = filter.status.split(",").map((one) => (one === RETRYING ? "running" : one));
   const known = new Set(`${ACTIVE},${ENDED}`.split(","));
   if (wanted.some((one) => !known.has(one))) return filter.status; // let the server say what is wrong
   return group.split(",").filter((one) => wanted.includes(one)).join(",") || null;
@@ -59,7 +62,8 @@ async function read(filter: Filter, ended: number): Promise<Listed> {
     filter.needs_you ? none : ask(ENDED, { limit: String(ended) }),
   ]);
   const mine = new Set(needs.items.map((task) => task.id));
-  return { needs: needs.items, active: active.items.filter((task) => !mine.has(task.id)), ended: done.items, more: done.next_cursor };
+  const only = filter.status === RETRYING ? retries : () => true;
+  return { needs: needs.items, active: active.items.filter((task) => !mine.has(task.id) && only(task)), ended: done.items, more: done.next_cursor };
 }
 
 export function TasksPage() {
@@ -89,7 +93,7 @@ export function TasksPage() {
         <FilterBox text={text} onFind={find} />
         <To path="/plans" class="button primary">Start…</To>
       </div>
-      <Chips now={stats.value.value} text={text} onToggle={toggle} />
+      <Chips now={stats.value.value} listed={found} text={text} onToggle={toggle} />
       {list.error.value && <ErrorCard error={list.error.value} />}
       {nothing && (text ? <NoMatch text={text} onClear={() => find("")} /> : <NoTasks />)}
       {found && (
@@ -115,19 +119,19 @@ function FilterBox({ text, onFind }: { text: string; onFind: (text: string) => v
   );
 }
 
-const CHIPS: readonly { word: string; token: string; mark: Mark; count: (now: Now) => number | null }[] = [
+const CHIPS: readonly { word: string; token: string; mark: Mark; count: (now: Now, listed: Listed) => number }[] = [
   { word: "needs you", token: "needs:you", mark: "paused", count: () => needsYou.value },
   { word: "running", token: "status:running", mark: "running", count: (now) => now.tasks.now.running ?? 0 },
-  { word: "queued", token: "status:queued", mark: "queued", count: (now) => now.tasks.now.queued ?? 0 },
+  { word: "retrying", token: "status:retrying", mark: "retrying", count: (_now, listed) => listed.active.filter(retries).length },
   { word: "stalled", token: "status:stalled", mark: "stalled", count: (now) => now.tasks.now.stalled ?? 0 },
   { word: "failed 24 h", token: "status:failed since:24h", mark: "failed", count: (now) => now.tasks.ended.failed ?? 0 },
 ];
 
-function Chips({ now, text, onToggle }: { now: Now | null; text: string; onToggle: (token: string) => void }) {
+function Chips({ now, listed, text, onToggle }: { now: Now | null; listed: Listed | null; text: string; onToggle: (token: string) => void }) {
   return (
     <div class="chips" role="group" aria-label="Filters">
       {CHIPS.map(({ word, token, mark, count }) => {
-        const n = now === null ? null : count(now);
+        const n = now === null || listed === null ? null : count(now, listed);
         return (
           <button type="button" key={token} class="chip" aria-pressed={text.includes(token)} onClick={() => onToggle(token)}>
             <Glyph mark={mark} />{word}{n !== null && <b>{n}</b>}

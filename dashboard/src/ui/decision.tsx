@@ -238,7 +238,7 @@ function Part({ name, pause, answer, before, look, onChange }: { name: string; p
     return <Fields schema={{ properties: { max: { type: "number", title: "New maximum", description: `used ${reason.used}, now ${reason.max}` } }, required: ["max"] }} initial={{}} onChange={(value) => onChange(value?.max)} />;
   }
   if (name === "arguments") {
-    const missing = [pause.reason.missingParam, ...((pause.reason.missingFields as Json[] | undefined) ?? [])].filter((one): one is string => typeof one === "string").map((one) => one.split(".")[0] ?? one);
+    const missing = [pause.reason.missingParam, ...((pause.reason.missingFields as Json[] | undefined) ?? [])].filter((one): one is string => typeof one === "string").map((one) => one.replace(/^\//, "").split(/[./]/)[0] ?? one);
     const known = isFlat(schema) ? schema : look?.schema && isFlat(look.schema) ? look.schema : null;
     if (known === null && Object.keys(before).length === 0) return <JsonField label="Arguments" initial={missing.length ? Object.fromEntries(missing.map((one) => [one, null])) : {}} onChange={onChange} />;
     const all = known?.properties ?? Object.fromEntries(Object.keys(before).map((one) => [one, {}]));

@@ -1,20 +1,20 @@
 // What a step was given and gave, what it said, how often it was tried, and what the journal holds.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ApiError, Attempt, Json, Pause, Step, Task } from "../data/api.ts";
-import { onEvent } from "../data/live.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ApiError, Attempt, Pause, Step, Task } from "../data/api.ts";
 import { resource } from "../data/resource.ts";
-import { get, raw, request } from "../data/session.ts";
-import type { Entry, TaskData } from "../data/task.ts";
+import { get, request } from "../data/session.ts";
+import type { TaskData } from "../data/task.ts";
 import { TERMINAL, ofStep } from "../logic/status.ts";
-import { bytes, logLine, shortId, visible } from "../logic/text.ts";
+import { bytes, shortId, visible } from "../logic/text.ts";
 import { clock, instant, length } from "../logic/times.ts";
 import type { Act } from "./actions.tsx";
 import { Decision } from "./decision.tsx";
-import { Download, JsonTree, PayloadView } from "./json.tsx";
+import { JsonTree, PayloadView } from "./json.tsx";
+import { Journal } from "./journal.tsx";
+import { Logs, Streamed } from "./logs.tsx";
 import { Glyph, StatusMark } from "./marks.tsx";
 import { ErrorCard, Meter, Panel, Said, To } from "./parts.tsx";
-import { useVirtual } from "./virtual.ts";
 
 export const TABS = ["input", "output", "logs", "attempts", "journal"] as const;
 export type Tab = (typeof TABS)[number] | "decide";
@@ -25,13 +25,16 @@ interface InspectorProps {
   step: string | null;
   tab: Tab;
   pause: Pause | null;
+  /** The line of the log that the address names. */
+  line?: number | null;
+  onLine?: (line: number) => void;
   onTab: (tab: Tab) => void;
   onClose: () => void;
   /** Without it nothing can be done, only looked at. */
   onAct?: (act: Act) => void;
 }
 
-export function Inspector({ data, task, step, tab, pause, onTab, onClose, onAct }: InspectorProps) {
+export function Inspector({ data, task, step, tab, pause, line = null, onLine = () => undefined, onTab, onClose, onAct }: InspectorProps) {
   void data.version.value;
   const seen = step === null ? null : data.view.steps.get(step);
   const stamp = `${step}/${seen?.status}/${seen?.phase}/${seen?.attempts}/${data.view.generation}`;
@@ -73,7 +76,7 @@ export function Inspector({ data, task, step, tab, pause, onTab, onClose, onAct 
           {tab === "decide" && pause && <Decision pause={pause} />}
           {tab === "input" && (step === null ? <OfTask task={task} /> : found && <Input task={task.id} step={found} />)}
           {tab === "output" && (step === null ? <Outcome task={task} /> : found && <Output task={task.id} step={found} streamed={data.streamed.value.get(step)} />)}
-          {tab === "logs" && <Logs task={task.id} step={step} streamed={step === null ? undefined : data.streamed.value.get(step)} live={!TERMINAL.has(task.status)} />}
+          {tab === "logs" && <Logs task={task.id} step={step} line={line} live={onAct !== undefined && !TERMINAL.has(task.status)} streamed={step === null ? undefined : data.streamed.value.get(step)} onLine={onLine} />}
           {tab === "attempts" && (step === null ? <p class="muted">Choose a step to see how often it was tried.</p> : found && <Attempts task={task.id} step={found} />)}
           {tab === "journal" && <Journal data={data} step={step} />}
         </Panel>
@@ -136,8 +139,6 @@ function Output({ task, step, streamed }: { task: string; step: Step; streamed: 
   );
 }
 
-const Streamed = ({ text }: { text: string }) => <section class="streamed"><p class="small muted">As it comes; not recorded</p><pre>{logLine(text)}</pre></section>;
-
 /** What can be done about it, each with its request. */
 export function Suggestions({ error }: { error: ApiError }) {
   const [said, setSaid] = useState<Error | string | null>(null);
@@ -179,126 +180,6 @@ function OneAttempt({ task, attempt, step, last }: { task: string; attempt: Atte
       <details><summary class="small">Details</summary><dl class="facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd class="mono wrap">{visible(value)}</dd></div>)}</dl>{attempt.input && <PayloadView task={task} payload={attempt.input} />}</details>
     </li>
   );
-}
-
-interface Line {
-  n: number;
-  at: string | null;
-  step: string | null;
-  attempt: number | null;
-  level: string | null;
-  message: string | null;
-  fields: { [name: string]: Json } | null;
-}
-
-const KEPT = 50_000;
-const BACKLOG = 1000;
-
-function Logs({ task, step, streamed, live }: { task: string; step: string | null; streamed: string | undefined; live: boolean }) {
-  const [lines, setLines] = useState<Line[]>([]);
-  const [level, setLevel] = useState("");
-  const [text, setText] = useState("");
-  const [error, setError] = useState<Error | null>(null);
-  const place = useRef<HTMLDivElement>(null);
-  const follow = useRef(true);
-  useEffect(() => {
-    let here = true;
-    let after = 0;
-    const all: Line[] = [];
-    const more = async (): Promise<void> => {
-      while (here) {
-        const asked = new URLSearchParams({ after: String(after), limit: "500", ...(step === null ? {} : { step }), ...(level ? { level } : {}) });
-        const page = await get<{ items: Line[]; next_after: number }>(`/v1/tasks/${task}/logs?${asked}`);
-        if (!here) return;
-        all.push(...page.items);
-        if (all.length > KEPT) all.splice(0, all.length - KEPT);
-        setLines(all.slice(-KEPT));
-        if (page.items.length < 500 || all.length >= KEPT) {
-          after = page.next_after;
-          return;
-        }
-        after = page.next_after;
-      }
-    };
-    const run = (): void => void more().catch((problem: Error) => here && setError(problem));
-    run();
-    const timer = live ? setInterval(run, 1500) : undefined;
-    const end = onEvent((event) => event.task === task && run());
-    return () => {
-      here = false;
-      clearInterval(timer);
-      end();
-    };
-  }, [task, step, level, live]);
-  const wanted = text.toLowerCase();
-  const shown = wanted ? lines.filter((line) => (line.message ?? "").toLowerCase().includes(wanted)) : lines.length > BACKLOG && !live ? lines : lines;
-  const virtual = useVirtual(place, shown.length, 22);
-  useEffect(() => {
-    if (follow.current && shown.length) virtual.show(shown.length - 1, "end");
-  }, [shown.length]);
-  return (
-    <div class="logs">
-      <div class="json-bar">
-        <input type="search" aria-label="Filter the log" placeholder="Filter" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-        <select aria-label="Level" value={level} onChange={(event) => setLevel(event.currentTarget.value)}><option value="">all levels</option><option>info</option><option>warning</option><option>error</option></select>
-      </div>
-      {streamed !== undefined && <Streamed text={streamed} />}
-      {error && <ErrorCard error={error} />}
-      {!shown.length && <p class="muted">{wanted ? "No line with this." : "Nothing was logged."}</p>}
-      <div class="log-lines mono" ref={place} tabIndex={0} role="region" aria-label="Log lines" onWheel={() => (follow.current = false)}>
-        <div style={{ height: `${virtual.height}px` }} class="grid">
-          {virtual.items.map(({ index, start }) => {
-            const line = shown[index];
-            if (!line) return null;
-            const rest = line.fields && Object.keys(line.fields).length ? ` ${JSON.stringify(line.fields)}` : "";
-            return <p key={line.n} class={`log-line ${line.level === "error" ? "s-failed" : line.level === "warning" ? "s-retrying" : ""}`} style={{ transform: `translateY(${start}px)` }} title={logLine((line.message ?? "") + rest)}>
-              <span class="muted">{line.at ? clock(instant(line.at) ?? 0) : ""} {step === null && line.step ? `${visible(line.step)} ` : ""}</span>{logLine(line.message ?? "")}<span class="muted">{logLine(rest)}</span></p>;
-          })}
-        </div>
-      </div>
-    </div>
-  );
-}
-
-function Journal({ data, step }: { data: TaskData; step: string | null }) {
-  void data.version.value;
-  const [text, setText] = useState("");
-  const [open, setOpen] = useState<number | null>(null);
-  const place = useRef<HTMLDivElement>(null);
-  const wanted = text.toLowerCase();
-  const entries = useMemo(() => data.journal.filter((one) => (step === null || one.step === step || one.step?.startsWith(`${step}[`)) && (!wanted || one.type.includes(wanted) || one.actor.toLowerCase().includes(wanted) || one.step?.toLowerCase().includes(wanted))), [data.version.value, step, wanted, data.journal.length]);
-  const virtual = useVirtual(place, entries.length, 26);
-  const everything = async (): Promise<Blob> => new Blob([await (await raw("GET", `/v1/tasks/${data.id}/events?after=0&limit=500`)).text()], { type: "application/octet-stream" });
-  return (
-    <div class="logs">
-      <div class="json-bar"><input type="search" aria-label="Filter the journal" placeholder="Filter: pause, failed, a name" value={text} onInput={(event) => setText(event.currentTarget.value)} /><Download name={`${data.id}.json`} make={everything} label="Export" /></div>
-      <p class="small muted">{entries.length.toLocaleString("en")} events</p>
-      {open !== null && <EventView task={data.id} seq={open} onClose={() => setOpen(null)} />}
-      <div class="log-lines" ref={place} tabIndex={0} role="region" aria-label="Events">
-        <div class="grid" style={{ height: `${virtual.height}px` }}>
-          {virtual.items.map(({ index, start }) => {
-            const one = entries[index];
-            return one ? <JournalLine key={one.seq} entry={one} top={start} onOpen={() => setOpen(one.seq)} /> : null;
-          })}
-        </div>
-      </div>
-    </div>
-  );
-}
-
-const JournalLine = ({ entry, top, onOpen }: { entry: Entry; top: number; onOpen: () => void }) => (
-  <button type="button" class="journal-line" data-seq={entry.seq} style={{ transform: `translateY(${top}px)` }} onClick={onOpen}>
-    <span class="muted mono">{entry.seq}</span><span class="muted">{clock(instant(entry.at) ?? 0)}</span><span>{entry.type}</span><span class="mono cut">{visible(entry.step ?? "")}</span><span class="muted cut">{visible(entry.actor)}</span>
-  </button>
-);
-
-function EventView({ task, seq, onClose }: { task: string; seq: number; onClose: () => void }) {
-  const [event, setEvent] = useState<Json | null>(null);
-  useEffect(() => {
-    setEvent(null);
-    void get<{ events: Json[] }>(`/v1/tasks/${task}/events?after=${seq - 1}&limit=1`).then((page) => setEvent(page.events[0] ?? null), () => setEvent("it cannot be read now"));
-  }, [task, seq]);
-  return <div class="card event"><header><strong class="grow">Event {seq}</strong><button type="button" class="tiny plain" onClick={onClose}>Close</button></header>{event !== null && <JsonTree value={event} />}</div>;
 }
 
 export const Parent = ({ task }: { task: Task }) => {

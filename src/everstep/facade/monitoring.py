@@ -2,16 +2,21 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Final
 
+from everstep.domain.explain import Explanation, explain
 from everstep.domain.histogram import Family, Labels
 from everstep.domain.history import Kind
-from everstep.domain.ids import TaskId
+from everstep.domain.ids import Seq, TaskId
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.engine.figures import counter, gauge, histogram
 from everstep.engine.runtime import Runtime
 from everstep.facade.insight import Insight
 from everstep.ports.history import HistoryFilter
+from everstep.ports.store import TaskSummary
+
+READ_AT_ONCE: Final = 20
 
 
 class Monitoring(Insight):
@@ -21,11 +26,23 @@ class Monitoring(Insight):
         super().__init__(runtime)
         self.figures = runtime.kit.figures
         """What is counted as it happens."""
+        self._waits: dict[TaskId, tuple[Seq, Explanation]] = {}
 
     @property
     def busy(self) -> int:
         """How many tasks are being carried."""
         return self._runtime.loop.busy
+
+    async def explained(self, rows: Sequence[TaskSummary]) -> Mapping[TaskId, Explanation]:
+        """Why running tasks are where they are: what is walked here says so, of what waits a few are read at a time."""
+        running = {one.id: one for one in rows if one.row.status is TaskStatus.RUNNING}
+        told = {state.id: explain(state) for state in self._runtime.loop.carried if state.id in running}
+        wait = [one for one in running.values() if one.id not in told]
+        self._waits = {one.id: said for one in wait if (said := self._waits.get(one.id)) and said[0] == one.seq}
+        unread = [one.id for one in wait if one.id not in self._waits][:READ_AT_ONCE]
+        for state in await self.states(unread):
+            self._waits[state.id] = (state.seq, explain(state))
+        return told | {task: said for task, (_, said) in self._waits.items()}
 
     @property
     def watchers(self) -> int:

@@ -170,6 +170,8 @@ class PauseFilter:
     status: PauseStatus | None = PauseStatus.OPEN
     timed: bool = False
     """Only open ones that run out, the next one first."""
+    newest: bool = False
+    """The other way round: what was opened last comes first."""
     limit: int = 500
 
 

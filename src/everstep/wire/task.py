@@ -107,10 +107,18 @@ def task_json(state: TaskState, history: History | None = None, outlook: Outlook
     }
 
 
-def task_summary_json(summary: Summary, pauses: Mapping[TaskId, tuple[Pause, Instant]] | None = None) -> JsonObject:
-    """A row of a list: a Task without inputs, outputs and steps. `pauses`: the oldest open one of each task."""
+def task_summary_json(
+    summary: Summary,
+    pauses: Mapping[TaskId, tuple[Pause, Instant]] | None = None,
+    told: Explanation | None = None,
+) -> JsonObject:
+    """A row of a list: a Task without inputs, outputs and steps.
+
+    `pauses`: the oldest open one of each task; `told`: why it is where it is, if more is known than the row.
+    """
     row = summary.row
     pause = (pauses or {}).get(summary.id)
+    told = told or explain_row(row, summary.updated_at, summary.steps, pause)
     return {
         **_NOT_IN_LISTS,
         "id": summary.id,
@@ -126,7 +134,7 @@ def task_summary_json(summary: Summary, pauses: Mapping[TaskId, tuple[Pause, Ins
         "seq": summary.seq,
         "priority": summary.priority,
         "progress": row_progress_json(row, summary.steps),
-        "explain": explain_json(explain_row(row, summary.updated_at, summary.steps, pause)),
+        "explain": explain_json(told),
         "error_code": row.error_code,
         "pause": None if pause is None else pause_json(pause[0], summary.id, pause[1]),
         "worker": summary.worker,

@@ -1,6 +1,7 @@
 """Tools that wait for a word from the test: nothing here depends on how long anything takes."""
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import TypedDict
 
@@ -104,3 +105,36 @@ async def big(megabytes: int = 1) -> dict[str, object]:
     """So much text."""
     line = "0123456789abcdef" * 64
     return {"lines": [f"{n:08d} {line}" for n in range(megabytes * 1000)]}
+
+
+class Size(TypedDict):
+    """Both are needed."""
+
+    width: int
+    height: int
+
+
+@tool.pure("stage.area", title="Measure")
+async def area(size: Size) -> int:
+    """Width times height."""
+    return size["width"] * size["height"]
+
+
+@tool("stage.post", title="Post it")
+async def post(text: str, gate: str) -> Sent:
+    """Reach the world, and say so only when the gate is open."""
+    (GATES / "posted.txt").open("a").write(f"{text}\n")
+    await opened(gate)
+    return {"message_id": "m-2", "to": text}
+
+
+_disk_usage = shutil.disk_usage
+
+
+def _measured(path: str | Path) -> "shutil._ntuple_diskusage":
+    """The disk as it is, or almost full if the test says so."""
+    real = _disk_usage(path)
+    return real._replace(free=1024) if (GATES / "full-disk").exists() else real
+
+
+shutil.disk_usage = _measured  # type: ignore[assignment]

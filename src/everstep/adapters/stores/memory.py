@@ -142,6 +142,8 @@ class MemoryStore(MemoryTraffic):
         ]
         if which.timed:
             found.sort(key=lambda kept: kept.due_at or 0)
+        if which.newest:
+            found.reverse()
         return found[: which.limit]
 
     # Leases

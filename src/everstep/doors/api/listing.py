@@ -9,11 +9,10 @@ from everstep.domain.ids import Instant, TaskId
 from everstep.domain.pauses import Pause, PauseType
 from everstep.domain.quantities import parse_duration
 from everstep.domain.states import HELD, TaskStatus
-from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.halting import with_halt
 from everstep.doors.api.request import Response, flag_in, limit_in, reply
-from everstep.ports.store import KeptPause, PauseFilter, Sort, TaskFilter, TaskSummary
+from everstep.ports.store import KeptPause, PauseFilter, Sort, TaskFilter
 from everstep.wire.task import task_summary_json
 from everstep.wire.times import from_text
 
@@ -26,7 +25,11 @@ async def list_all(back: Backing, asked: Asked) -> Response:
     page = await back.desk.list(task_filter(asked))
     paused = any(item.row.status is TaskStatus.PAUSED for item in page.items)
     pauses = _oldest(await back.desk.inbox(PauseFilter(owner=asked.who.owner))) if paused else {}
-    items = [_row(back, item, pauses) for item in page.items]
+    told = await back.desk.monitoring.explained(page.items)
+    items = [
+        with_halt(back, task_summary_json(item, pauses, told.get(item.id)), calling=item.row.status in HELD)
+        for item in page.items
+    ]
     return reply({"items": [*items], "next_cursor": page.next_cursor})
 
 
@@ -49,10 +52,6 @@ def task_filter(asked: Asked) -> TaskFilter:
         limit=limit_in(query, PAGE, most=PAGE_MAX),
         cursor=query.get("cursor"),
     )
-
-
-def _row(back: Backing, item: TaskSummary, pauses: Mapping[TaskId, tuple[Pause, Instant]]) -> JsonObject:
-    return with_halt(back, task_summary_json(item, pauses), calling=item.row.status in HELD)
 
 
 def _oldest(kept: Sequence[KeptPause]) -> Mapping[TaskId, tuple[Pause, Instant]]:

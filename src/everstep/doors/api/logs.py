@@ -23,17 +23,21 @@ SHOWN: Final = ("at", "step", "attempt", "level", "message", "fields")
 
 
 async def read(back: Backing, asked: Asked) -> Response:
-    """Lines of a task, of one of its steps, of one attempt; `after` is the number of the last one seen."""
+    """Lines of a task, of one of its steps, of one attempt; `after` is the number of the last one seen.
+
+    With `tail` it begins with so many of the last ones.
+    """
     state = await find_task(back, asked)
     after = number_in(asked.query, "after", 0, most=2**53)
-    limit = limit_in(asked.query, LINES, most=LINES_MAX)
+    limit, tail = limit_in(asked.query, LINES, most=LINES_MAX), number_in(asked.query, "tail", 0, most=LINES_MAX)
     wanted = _filter(asked)
     wait_s = number_in(asked.query, "wait", 0, most=WAIT_MAX_S)
     log, until = back.settings.log_path, time.monotonic() + wait_s
     while True:
         seen = _size(log)
         lines = await asyncio.to_thread(lambda: [*lines_of(log, state.id)])
-        shown: list[JsonObject] = [line for line in lines if line["n"] > after and wanted(line)][:limit]
+        shown: list[JsonObject] = [line for line in lines if line["n"] > after and wanted(line)]
+        shown = shown[-tail:] if tail else shown[:limit]
         if shown or not await _grown(log, seen, until):
             break
     return reply({"items": [*shown], "next_after": shown[-1]["n"] if shown else after})

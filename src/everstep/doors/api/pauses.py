@@ -1,6 +1,7 @@
 """Pauses and signals: what waits for someone or something. Which answers there are is `domain/pauses`' business."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from everstep.domain.commands import Reply
@@ -10,20 +11,24 @@ from everstep.domain.pauses import PauseStatus
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import Asked, Backing, journal
 from everstep.doors.api.cursor import cursor_of, place_in
-from everstep.doors.api.request import Response, limit_in, reply
+from everstep.doors.api.request import Response, flag_in, limit_in, reply
 from everstep.ports.store import KeptPause, PauseFilter
 from everstep.wire.task import pause_json
 
 PAGE: Final = 50
 PAGE_MAX: Final = 500
 OPEN_MAX: Final = 10_000
+ANSWERED_MAX: Final = 50
+"""Who answered stands in the journal of the task, and each of them is read."""
 
 
 async def inbox(back: Backing, asked: Asked) -> Response:
-    """What waits for someone, oldest first."""
+    """What waits for someone, oldest first; or what was answered, newest first, with who did it."""
     named = asked.query.get("task")
     task = (await back.desk.get(named, asked.who)).id if named else None
     limit, after = limit_in(asked.query, PAGE, most=PAGE_MAX), place_in("inbox", asked.query.get("cursor"))
+    if flag_in(asked.query, "answered", default=False):
+        return await _answered(back, PauseFilter(owner=asked.who.owner, task=task), min(limit, ANSWERED_MAX))
     kept = await back.desk.inbox(PauseFilter(owner=asked.who.owner, task=task, limit=OPEN_MAX))
     kind, plan = asked.query.get("type"), asked.query.get("plan")
     fitting = [one for one in kept if kind in (None, one.pause.type) and plan in (None, one.plan_name)]
@@ -31,6 +36,13 @@ async def inbox(back: Backing, asked: Asked) -> Response:
     shown = left[:limit]
     items = [pause_json(one.pause, one.task, one.opened_at) for one in shown]
     return reply({"items": [*items], "next_cursor": _next(shown) if len(left) > limit else None})
+
+
+async def _answered(back: Backing, of: PauseFilter, limit: int) -> Response:
+    kept = await back.desk.inbox(replace(of, status=PauseStatus.ANSWERED, newest=True, limit=limit))
+    told = {task: await journal(back, task) for task in {one.task for one in kept}}
+    items = [pause_json(one.pause, one.task, one.opened_at, status=one.status, history=told[one.task]) for one in kept]
+    return reply({"items": [*items], "next_cursor": None})
 
 
 def _next(shown: Sequence[KeptPause]) -> str:

@@ -65,7 +65,7 @@ ROUTES: Final = (
     _get(f"{_TASK}/estimate", "steps.estimate"),
     _get(f"{_TASK}/artifacts", "artifacts.list"),
     _get(f"{_TASK}/artifacts/{{digest}}", "artifacts.get"),
-    _get(f"{_TASK}/logs", "logs.read", "step attempt level after limit wait"),
+    _get(f"{_TASK}/logs", "logs.read", "step attempt level after tail limit wait"),
     _post(f"{_TASK}/pause", "w", "tasks.pause", "mode note"),
     _post(f"{_TASK}/resume", "w", "tasks.resume", "note"),
     _post(f"{_TASK}/cancel", "w", "tasks.cancel", "note"),
@@ -79,7 +79,7 @@ ROUTES: Final = (
     _get(f"{_TASK}/handoff", "handing.handoff"),
     _post(f"{_TASK}/handle", "w", "handing.handle", "", local="ttl_ms notes"),
     _route("PATCH", f"{_TASK}/plan", "w", "tasks.patch", body="base_revision note ops dry_run"),
-    _get("/v1/inbox", "pauses.list", "task type plan limit cursor"),
+    _get("/v1/inbox", "pauses.list", "task type plan answered limit cursor"),
     _get("/v1/inbox/{pause}", "pauses.get"),
     _post(
         "/v1/inbox/{pause}/answer", "answer", "pauses.answer", "answer note digest arguments output value max at tool"

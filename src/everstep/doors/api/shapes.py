@@ -185,7 +185,8 @@ LIMIT: Final[JsonObject] = {"type": "integer", "minimum": 1, "maximum": 999_999_
 WHOLE: Final[JsonObject] = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
 YES_NO: Final = one_of(("0", "1", "true", "false"))
 QUERY: Final[Mapping[str, JsonObject]] = {
-    "limit": LIMIT, "wait": WHOLE, "revision": WHOLE, "needs_you": YES_NO, "ticks": YES_NO,
+    "limit": LIMIT, "wait": WHOLE, "tail": WHOLE, "revision": WHOLE, "needs_you": YES_NO, "ticks": YES_NO,
+    "answered": YES_NO,
     "sort": one_of(("-created_at", "created_at", "-updated_at")), "reason": one_of(PauseType),
     "level": one_of(("debug", "info", "warning", "error")), "what": one_of(("tasks", "events")),
     "format": one_of(("csv", "json", "jsonl")), "category": one_of(Category), "until": TEXT,

@@ -263,6 +263,8 @@ async def pauses_follow_the_journal(rig: Rig) -> None:
         done(await on.commit(f.step_commit(await on.load(state.id), f.finished())))
         closed = await on.store.list_pauses(PauseFilter(task=state.id, status=None))
         assert [one.status for one in closed] == [PauseStatus.WITHDRAWN, PauseStatus.ANSWERED, PauseStatus.WITHDRAWN]
+        newest = await on.store.list_pauses(PauseFilter(status=PauseStatus.WITHDRAWN, newest=True))
+        assert [one.pause.id for one in newest] == [names[2], names[0]]
 
 
 async def pauses_run_out(rig: Rig) -> None:

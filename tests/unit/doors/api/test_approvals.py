@@ -8,7 +8,7 @@ import pytest
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.values import JsonValue
 from everstep.testing.engine import TestEngine
-from tests.unit.doors.api.window import Window
+from tests.unit.doors.api.window import EVE, Window
 from tests.unit.engine.plans import Tools
 
 ROBOT = Who(owner="local", actor=Actor(kind=ActorKind.LLM, id="claude", via="mcp"))
@@ -52,6 +52,23 @@ async def test_every_listed_request_does_what_it_says_once_filled(window: Window
         grant = (await window.good("GET", f"/v1/inbox/{pause['id']}"))["grant"]
         assert grant == ("consumed" if word in ("approve", "edit") else None)
         assert [one["approval"] for one in task["attempts"]] == [pause["id"]] * (grant == "consumed")
+
+
+async def test_what_was_answered_is_listed_newest_first_with_who_did_it(window: Window) -> None:
+    pauses = [await waiting(window) for _ in range(3)]
+    for pause in pauses[:2]:
+        asked = pause["answers"][0]["request"]
+        await window.good(asked["method"], asked["path"], asked["body"])
+    listed = (await window.good("GET", "/v1/inbox?answered=1"))["items"]
+    assert [one["id"] for one in listed] == [pauses[1]["id"], pauses[0]["id"]]
+    assert {(one["status"], one["answered"]["answer"], one["answered"]["actor"]["id"]) for one in listed} == {
+        ("answered", "approve", "ana")
+    }
+    assert [one["id"] for one in (await window.good("GET", "/v1/inbox?answered=1&limit=1"))["items"]] == [
+        pauses[1]["id"]
+    ]
+    assert [one["id"] for one in (await window.good("GET", "/v1/inbox"))["items"]] == [pauses[2]["id"]]
+    assert (await window.good("GET", "/v1/inbox?answered=1", who=EVE))["items"] == []
 
 
 async def test_answers_that_are_refused_leave_it_open(window: Window) -> None:

@@ -145,6 +145,8 @@ async def test_the_lines_of_a_task_are_found_in_the_log(tools: Tools, tmp_path: 
         first = await window.good("GET", f"{path}?limit=5")
         rest = await window.good("GET", f"{path}?after={first['next_after']}")
         assert [one["n"] for one in first["items"] + rest["items"]] == list(range(1, 14))
+        last = await window.good("GET", f"{path}?tail=2&step=a")
+        assert ([one["message"] for one in last["items"]], last["next_after"]) == (["line 11", "warned"], 13)
         only = await window.good("GET", f"{path}?step=a&attempt=2&level=info")
         assert [one["message"] for one in only["items"]] == ["line 1", "line 7"]
         (warned,) = (await window.good("GET", f"{path}?level=warning"))["items"]

@@ -254,6 +254,8 @@ async def test_breakers_are_shown_with_whom_they_hold_back_and_can_be_reset() ->
             "until": shown["retry_at"],
             "ref": shown["id"],
         }
+        (listed, *_) = (await window.good("GET", "/v1/tasks"))["items"]
+        assert listed["explain"] == held["explain"]  # a list says as much of what runs
         reset = f"/v1/breakers/{shown['id']}/reset"
         assert codes(await window.refused("POST", reset, who=EVE)) == (404, "not_found")
         assert (await window.good("POST", reset))["state"] == "closed"

@@ -261,6 +261,15 @@ WHERE (:owner IS NULL OR t.owner = :owner)
   AND (:status IS NULL OR p.status = :status)
 ORDER BY p.opened_at, p.rowid LIMIT :limit;
 
+-- name: list_newest_pauses
+-- From the end, and no further than needed.
+SELECT t.id, t.owner, p.body, p.status, p.opened_at, p.due_at, t.plan_name
+FROM pauses p CROSS JOIN tasks t ON t.num = p.task
+WHERE (:owner IS NULL OR t.owner = :owner)
+  AND (:task IS NULL OR t.id = :task)
+  AND (:status IS NULL OR p.status = :status)
+ORDER BY p.rowid DESC LIMIT :limit;
+
 -- name: count_tasks
 -- For health and doctor.
 SELECT status, count(*) FROM tasks INDEXED BY tasks_live WHERE ended_at IS NULL GROUP BY status

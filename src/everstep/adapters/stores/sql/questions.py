@@ -120,12 +120,14 @@ def find_task(reader: Reader, owner: str, name: str) -> list[TaskId]:
 
 
 def list_pauses(reader: Reader, which: PauseFilter) -> list[KeptPause]:
-    """Oldest first, timed ones by when they are due."""
+    """Oldest first, or newest; timed ones by when they are due."""
     values: dict[str, str | int | None] = {"owner": which.owner, "task": which.task}
     if which.id is not None:
         found = reader.rows("find_pause", {**values, "id": which.id, "status": which.status})
     elif which.timed:
         found = reader.rows("list_timed_pauses", {**values, "limit": which.limit})
+    elif which.newest:
+        found = reader.rows("list_newest_pauses", {**values, "status": which.status, "limit": which.limit})
     elif which.status is PauseStatus.OPEN:
         found = reader.rows("list_open_pauses", {**values, "limit": which.limit})
     else:
