@@ -119,6 +119,10 @@ class Wire:
 
     async def ask(self, method: str, params: dict[str, Any] | None = None, *, tasks: bool = True) -> dict[str, Any]:
         """The whole reply."""
+        return await self.end(await self.begin(method, params, tasks=tasks))
+
+    async def begin(self, method: str, params: dict[str, Any] | None = None, *, tasks: bool = True) -> int:
+        """Ask; the number of the request."""
         self._next += 1
         sent = dict(params or {})
         if self.era == MODERN:
@@ -132,13 +136,27 @@ class Wire:
                 "io.modelcontextprotocol/clientCapabilities": capabilities,
             }
         await self._send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": sent})
-        while True:
+        return self._next
+
+    async def end(self, number: int) -> dict[str, Any]:
+        """The reply to a request; what else comes meanwhile is kept."""
+        early = next((one for one in self.heard if one.get("id") == number and "method" not in one), None)
+        while early is None:
             said = await self._read()
-            if said.get("id") == self._next and "method" not in said:
+            if said.get("id") == number and "method" not in said:
                 return said
             if "method" in said and "id" in said:
                 await self._send({"jsonrpc": "2.0", "id": said["id"], "result": self.answers.pop(0)})
             self.heard.append(said)
+        return early
+
+    async def hear(self, method: str) -> dict[str, Any]:
+        """The first notification of this kind, which comes if it has not come yet."""
+        while True:
+            found = next((one for one in self.heard if one.get("method") == method), None)
+            if found is not None:
+                return found
+            self.heard.append(await self._read())
 
     async def good(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The result."""

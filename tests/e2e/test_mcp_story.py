@@ -223,6 +223,28 @@ async def test_R26_changes_are_told(tmp_path: Path, era: str) -> None:
         assert told[0]["status"] == "working"
 
 
+@BOTH
+async def test_a_subscribed_resource_tells_of_changes(tmp_path: Path, era: str) -> None:
+    async with wire(make_project(tmp_path), era) as client:
+        begun = await client.good("prompts/get", {"name": "data-pipeline", "arguments": {"source": "http://a.test/x"}})
+        task = begun["_meta"]["task_id"]
+        uri = f"task://{task}/variables"
+        if era == LEGACY:
+            assert (await client.ask("resources/subscribe", {"uri": "task://mt_none"}))["error"]["code"] == -32002
+            assert await client.good("resources/subscribe", {"uri": uri}) == {}
+            await client.call("complete_task", {"result": 1}, task)
+            await client.hear("notifications/resources/updated")
+        else:
+            wanted = {"resourceSubscriptions": [uri, "task://mt_none"], "promptsListChanged": False}
+            listening = await client.begin("subscriptions/listen", {"notifications": wanted})
+            first = await client.hear("notifications/subscriptions/acknowledged")
+            await client.call("complete_task", {"result": 1}, task)
+            await client.end(listening)
+            assert first["params"]["notifications"] == {"resourceSubscriptions": [uri]}
+        heard = [one["params"] for one in client.heard if one.get("method") == "notifications/resources/updated"]
+        assert {one["uri"] for one in heard} == {uri}
+
+
 @pytest.mark.req("INTG-03")
 async def test_the_demo_plays_both_sides(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(

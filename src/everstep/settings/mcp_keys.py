@@ -26,6 +26,9 @@ MCP_KEYS: Final = (
         "how long a task waits for a client that took over",
         within=(1, 365 * _DAY),
     ),
+    _key("mcp.calls_per_owner", COUNT, 16, "calls that one owner may have under way", within=(1, 10_000)),
+    _key("mcp.streams_per_owner", COUNT, 32, "streams that one owner may listen to", within=(1, 10_000)),
+    _key("mcp.sessions_per_owner", COUNT, 32, "sessions that one owner may have open", within=(1, 10_000)),
     _key("mcp.expose", WORDS, [], "tools that clients may call, beside those of published plans"),
     _key(
         "mcp.on_task_unavailable",

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -36,6 +37,9 @@ class Channel(Protocol):
     async def request(self, caller: Caller, ask: "Ask") -> tuple[int, Any]:
         """Status and body; a refusal is a reply too."""
 
+    def watch(self, caller: Caller, path: str) -> AsyncIterator[Json]:
+        """The frames of a stream; a refusal is raised."""
+
 
 @record
 class Ask:
@@ -55,18 +59,27 @@ class OwnChannel:
 
     async def request(self, caller: Caller, ask: Ask) -> tuple[int, Any]:
         """Ask the desk behind it."""
-        path, query = split_target(ask.path)
-        request = Request(
-            method=ask.method,
-            path=path,
-            query=query,
-            headers=ask.headers or {},
-            body=ask.body,
-            who=caller.who,
-            local=True,
-        )
-        response = await self._api.handle(request)
+        response = await self._api.handle(_request(caller, ask))
         return response.status, json.loads(response.body) if response.body else None
+
+    async def watch(self, caller: Caller, path: str) -> AsyncIterator[Json]:
+        """Its frames."""
+        async with aclosing(self._api.stream(_request(caller, Ask(method="GET", path=path)))) as lines:
+            async for line in lines:
+                yield json.loads(line)
+
+
+def _request(caller: Caller, ask: Ask) -> Request:
+    path, query = split_target(ask.path)
+    return Request(
+        method=ask.method,
+        path=path,
+        query=query,
+        headers=ask.headers or {},
+        body=ask.body,
+        who=caller.who,
+        local=True,
+    )
 
 
 class LocalChannel:
@@ -77,12 +90,21 @@ class LocalChannel:
 
     async def request(self, caller: Caller, ask: Ask) -> tuple[int, Any]:
         """Ask it."""
-        client = LocalClient(self._socket, actor=f"{caller.kind}:{caller.name}@mcp")
+        client = self._client(caller)
         try:
             response = await client.request(ask.method, ask.path, ask.body, headers=ask.headers)
         finally:
             await client.close()
         return response.status, json.loads(response.body) if response.body else None
+
+    async def watch(self, caller: Caller, path: str) -> AsyncIterator[Json]:
+        """Its frames."""
+        async with aclosing(self._client(caller).stream(path)) as frames:
+            async for frame in frames:
+                yield frame
+
+    def _client(self, caller: Caller) -> LocalClient:
+        return LocalClient(self._socket, actor=f"{caller.kind}:{caller.name}@mcp")
 
 
 class Changing:
@@ -102,6 +124,11 @@ class Changing:
             if ask.method != "GET":
                 raise
             return await (await self._current(now)).request(caller, ask)
+
+    async def watch(self, caller: Caller, path: str) -> AsyncIterator[Json]:
+        """Its frames, from whoever carries the store now."""
+        async for frame in (await self._current(None)).watch(caller, path):
+            yield frame
 
     async def _current(self, gone: Channel | None) -> Channel:
         async with self._turn:
@@ -125,7 +152,7 @@ async def asked(channel: Channel, caller: Caller, request: Ask) -> Json:
     return body
 
 
-async def follow(channel: Channel, caller: Caller, task: str, after: int) -> AsyncIterator[Json]:
+async def follow(channel: Channel, caller: Caller, task: str, after: int) -> AsyncGenerator[Json, None]:
     """The journal from `after + 1` on, as it grows; it is over when nobody asks on."""
     while True:
         wait = f"/v1/tasks/{task}/events?after={after}&limit=500&wait={LONG_POLL_S}"

@@ -28,6 +28,9 @@ class DoorLimits:
     input_responses: int = 64
     on_task_unavailable: str = "error"
     trust_elicitation: str = "stdio"
+    calls_per_owner: int = 16
+    streams_per_owner: int = 32
+    sessions_per_owner: int = 32
 
 
 @record

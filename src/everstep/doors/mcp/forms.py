@@ -75,8 +75,17 @@ def flat_schema(schema: JsonValue) -> JsonObject | None:
     properties = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(properties, dict):
         return None
-    flat = all(isinstance(one, dict) and one.get("type") in _FLAT for one in properties.values())
-    return dict(properties) if flat else None
+    return dict(properties) if all(map(_is_field, properties.values())) else None
+
+
+def _is_field(schema: JsonValue) -> bool:
+    """A value of its own, or some of a list of choices."""
+    if not isinstance(schema, dict):
+        return False
+    choices = schema.get("items") if schema.get("type") == "array" else None
+    return schema.get("type") in _FLAT or (
+        isinstance(choices, dict) and not choices.keys().isdisjoint({"enum", "anyOf"})
+    )
 
 
 def answer_of(pause: Pause, content: dict[str, Any]) -> JsonObject:

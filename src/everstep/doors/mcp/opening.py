@@ -64,6 +64,9 @@ def limits_in(settings: Settings) -> DoorLimits:
         input_responses=number("input_responses"),
         on_task_unavailable=str(settings.said["mcp.on_task_unavailable"].value),
         trust_elicitation=str(settings.said["mcp.trust_elicitation"].value),
+        calls_per_owner=number("calls_per_owner"),
+        streams_per_owner=number("streams_per_owner"),
+        sessions_per_owner=number("sessions_per_owner"),
     )
 
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from everstep.bootstrap import Proxied
 from everstep.doors.mcp.channel import Json
 from everstep.doors.mcp.desk import Client, DoorDesk
-from everstep.doors.mcp.prompts import Prompts, Tell
+from everstep.doors.mcp.prompts import Prompts
 from everstep.doors.mcp.refusals import INTERNAL_ERROR, Refused
 from everstep.doors.mcp.resources import Resources
+from everstep.doors.mcp.talk import Tell
 from everstep.ports.tool import ToolError
 
 

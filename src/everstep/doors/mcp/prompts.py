@@ -1,8 +1,8 @@
 """Workflow prompts: a task is made, the engine carries it, and its journal is told as a conversation."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Awaitable, Mapping
+from typing import Final
 
 from everstep.domain.errors import EverstepError
 from everstep.domain.states import TaskStatus
@@ -13,11 +13,10 @@ from everstep.doors.mcp.handoff import handoff_text
 from everstep.doors.mcp.published import Published, first_lines
 from everstep.doors.mcp.refusals import INTERNAL_ERROR, INVALID_PARAMS, Refused
 from everstep.doors.mcp.story import ENDS, STANDS, Story, read_story
+from everstep.doors.mcp.talk import Tell
 from everstep.doors.mcp.workflow import Message, transcript
 from everstep.wire.inputs import BadTextError, parse_text_input
 
-Tell: TypeAlias = Callable[[int, int, str], Awaitable[None]]
-"""How far it is: done, total, in words."""
 CONTINUE: Final = "continue_task"
 UNAVAILABLE: Final = frozenset({"too_many_tasks", "store_unavailable", "store_full", "not_ready", "overloaded"})
 
@@ -57,7 +56,11 @@ class Prompts:
         try:
             task = await self._make(client.caller, published, arguments, {"continue_by": published.continue_by})
         except Refused as refused:
-            if self._desk.limits.on_task_unavailable != "plain" or refused.data is None:
+            if (
+                self._desk.limits.on_task_unavailable != "plain"
+                or refused.code != INTERNAL_ERROR
+                or refused.data is None
+            ):
                 raise
             plain = await self._plain(client, published, arguments, tell)
             return {**plain, "_meta": {"everstep/task_unavailable": refused.data["code"]}}
@@ -127,6 +130,8 @@ class Prompts:
         try:
             return str((await ask(self._desk.channel, caller, "POST /v1/tasks", body))["id"])
         except EverstepError as error:
+            if error.code == "inputs_invalid":
+                raise Refused(INVALID_PARAMS, error.message, {"code": error.code}) from error
             if error.code not in UNAVAILABLE:
                 raise
             raise Refused(INTERNAL_ERROR, error.message, {"code": error.code}) from error

@@ -18,6 +18,7 @@ from everstep.doors.mcp.engine_tools import ENGINE_TOOLS
 from everstep.doors.mcp.passed_on import RemotePrompts, RemoteResources
 from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused
 from everstep.doors.mcp.server import Face, McpDoor
+from everstep.doors.mcp.talk import SILENT, Talk
 
 TIMEOUT: Final = "1h"
 """What a call may take: whoever asked is the one who loses patience."""
@@ -57,7 +58,7 @@ class ProxyCalls(Calls):
         """As the server lists them."""
         return list(self._remote.tools)
 
-    async def call(self, client: Client, name: str, arguments: Json, meta: Json) -> Json:
+    async def call(self, client: Client, name: str, arguments: Json, meta: Json, talk: Talk = SILENT) -> Json:
         """One call: a task of its own, or, with a key that was used before, the task that has it."""
         if not self._knows(name) and name in ENGINE_TOOLS:
             return await self._engine.call(client, name, arguments, task_id_in(meta))
@@ -69,7 +70,7 @@ class ProxyCalls(Calls):
             made = await asked(self._desk.channel, client.caller, request)
         except EverstepError as error:
             return refusal_of(error)
-        return await self.carried(client, made["id"], at_once=False)
+        return await self.carried(client, made["id"], at_once=False, talk=talk)
 
     async def _wanted(self, client: Client, name: str, arguments: Json) -> tuple[Json, bool]:  # noqa: ARG002
         if not self._knows(name):

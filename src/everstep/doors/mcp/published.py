@@ -10,6 +10,7 @@ from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.doors.mcp.bridge import NAME
 from everstep.doors.mcp.channel import Json
+from everstep.doors.mcp.listening import Bells
 from everstep.wire.handoff import door_name
 from everstep.wire.plan import digest, to_json
 
@@ -58,6 +59,17 @@ class Book:
         self._expose = tuple(expose)
         self.task_only = frozenset(task_only)
         """Tools, by the names that clients use, whose calls are always tasks."""
+        self.bells = Bells()
+
+    def publish(self, one: Published) -> None:
+        """One workflow more, or another under its name: whoever is connected is told."""
+        self.workflows = {**self.workflows, one.plan.name: one}
+        self.bells.ring("prompts", "tools", "resources")
+
+    def withdraw(self, name: str) -> None:
+        """One less."""
+        self.workflows = {known: one for known, one in self.workflows.items() if known != name}
+        self.bells.ring("prompts", "tools", "resources")
 
     def tools(self, known: Iterable[Json], own: Iterable[str] = ()) -> dict[str, Json]:
         """Tools of published plans and those that are exposed, by the name that clients use; raises on a collision."""

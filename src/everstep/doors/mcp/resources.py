@@ -1,6 +1,7 @@
 """Resources: published plans, and the inside of tasks as templates."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -8,7 +9,9 @@ from everstep.domain.errors import EverstepError
 from everstep.doors.mcp.bridge import LEGACY
 from everstep.doors.mcp.channel import Ask, Json
 from everstep.doors.mcp.desk import Client, DoorDesk
+from everstep.doors.mcp.listening import SUBSCRIPTIONS_MAX
 from everstep.doors.mcp.refusals import INVALID_PARAMS, RESOURCE_NOT_FOUND, Refused
+from everstep.doors.mcp.tasks import Tasks
 
 TEMPLATES: Final = {
     "task://{id}": ("task", "A task"),
@@ -25,6 +28,7 @@ class Resources:
 
     def __init__(self, desk: DoorDesk) -> None:
         self._desk = desk
+        self._tasks = Tasks(desk)
 
     def plans(self) -> list[Json]:
         """The plans."""
@@ -47,6 +51,31 @@ class Resources:
             "contents": [{"uri": uri, "mimeType": "application/json", "text": json.dumps(value, ensure_ascii=False)}]
         }
 
+    async def known(self, client: Client, uris: list[str]) -> list[str]:
+        """Those of them that this client can read."""
+        found = []
+        for uri in uris[:SUBSCRIPTIONS_MAX]:
+            try:
+                await self.read(client, uri)
+            except Refused:
+                continue
+            found.append(uri)
+        return found
+
+    async def updates(self, client: Client, uri: str) -> AsyncIterator[None]:
+        """Once for every change, as long as there can be another; raises Refused for what is not there."""
+        await self.read(client, uri)
+        if uri.startswith("task://"):
+            task = await self._desk.story(client, uri.removeprefix("task://").partition("/")[0])
+            if not task.state.terminal:
+                async for _ in self._tasks.later(client, task.state.id, task.state.seq):
+                    yield
+            return
+        with self._desk.book.bells.listening() as ear:
+            while True:
+                if "resources" in await ear.changed():
+                    yield
+
     async def _value(self, client: Client, uri: str) -> object:
         scheme, _, rest = uri.partition("://")
         published = self._desk.book.workflows.get(rest) if scheme == "plan" else None
@@ -54,20 +83,20 @@ class Resources:
             return published.source
         path = _path(rest) if scheme == "task" else None
         if path is None:
-            raise self._missing(client)
+            raise self._missing(client, uri)
         try:
             if rest.startswith("mt_"):
                 await self._desk.held(client, rest.partition("/")[0])
             status, body = await self._desk.channel.request(client.caller, Ask(method="GET", path=path))
         except (EverstepError, Refused) as error:
-            raise self._missing(client) from error
+            raise self._missing(client, uri) from error
         if status >= 400:
-            raise self._missing(client)
+            raise self._missing(client, uri)
         return (body["output"] or {}).get("value", body["output"]) if "/steps/" in path else body
 
-    def _missing(self, client: Client) -> Refused:
+    def _missing(self, client: Client, uri: str) -> Refused:
         code = RESOURCE_NOT_FOUND if client.era == LEGACY else INVALID_PARAMS
-        return Refused(code, "Resource not found")
+        return Refused(code, "Resource not found", {"uri": uri})
 
 
 def _path(rest: str) -> str | None:

@@ -4,19 +4,22 @@ One server object serves both revisions: core tasks of 2025-11-25, and the Tasks
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from everstep.domain.errors import EverstepError
+from everstep.domain.errors import EverstepError, LimitExceeded
 from everstep.domain.record import record
 from everstep.doors.mcp.asking import ask_first
-from everstep.doors.mcp.bridge import EXTENSION, LEGACY, MODERN, RELATED
+from everstep.doors.mcp.bridge import EXTENSION, LEGACY, MODERN
 from everstep.doors.mcp.calls import Calls
 from everstep.doors.mcp.channel import Caller, Json
+from everstep.doors.mcp.completing import Completion
+from everstep.doors.mcp.continuing import refusal_of
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.engine_tools import ENGINE_TOOLS
+from everstep.doors.mcp.listening import Seats
+from everstep.doors.mcp.notices import asker, list_teller, listen, status_teller, teller
 from everstep.doors.mcp.prompts import Prompts
 from everstep.doors.mcp.refusals import (
     HEADER_MISMATCH,
@@ -26,19 +29,20 @@ from everstep.doors.mcp.refusals import (
     broken,
 )
 from everstep.doors.mcp.resources import Resources
+from everstep.doors.mcp.talk import Talk
 from everstep.doors.mcp.tasks import Tasks
+from everstep.doors.mcp.turns import Turns
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerMiddleware
-    from mcp.server.lowlevel import NotificationOptions, Server
+    from mcp.server.lowlevel import Server
 
 INSTRUCTIONS: Final = (
     "Prompts named after workflows carry them out here as far as possible. If the last message lists tool calls, make "
     "them in order; put the task_id of the prompt's _meta into _meta._task_id of each call, or call continue_task. "
     "Afterwards complete the task with complete_task (or tasks/cancel with a result). get_task shows where it stands."
 )
-PROGRESS_EVERY_S: Final = 0.1
-SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+SESSION: Final = "mcp-session-id"
 
 
 @record
@@ -62,6 +66,9 @@ class McpDoor:
         self.calls = Calls(desk)
         self.tasks = Tasks(desk)
         self.resources = Resources(desk)
+        self.completion = Completion(desk)
+        self.turns = Turns(calls=desk.limits.calls_per_owner, streams=desk.limits.streams_per_owner)
+        self.seats = Seats()
         self._owner = owner
         self._stdio = stdio
         self._watching: set[asyncio.Task[None]] = set()
@@ -113,6 +120,7 @@ class McpDoor:
 
     def close(self) -> None:
         """Nobody is told any more."""
+        self.seats.close()
         for errand in self._watching:
             errand.cancel()
 
@@ -124,15 +132,24 @@ def _printable(name: str) -> str:
 def make_server(door: McpDoor, version: str) -> "Server[Any]":
     """The server with all its methods, for both revisions."""
     import mcp_types as t
-    from mcp.server.lowlevel import Server
+    from mcp.server.lowlevel import NotificationOptions, Server
 
     class TwoEras(Server[Any]):
         """Capabilities that are true for the revision that asks."""
 
-        def get_capabilities(self, *args: Any, **named: Any) -> t.ServerCapabilities:  # noqa: ANN401 -- the SDK's
-            version = named.get("protocol_version")
-            found = super().get_capabilities(*args, **named)
-            if version == MODERN:
+        def get_capabilities(
+            self,
+            notification_options: NotificationOptions | None = None,  # noqa: ARG002 -- the SDK's
+            experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+            extensions: dict[str, dict[str, Any]] | None = None,
+            *,
+            protocol_version: str | None = None,
+        ) -> t.ServerCapabilities:
+            changing = NotificationOptions(prompts_changed=True, tools_changed=True, resources_changed=True)
+            found = super().get_capabilities(
+                changing, experimental_capabilities, extensions, protocol_version=protocol_version
+            )
+            if protocol_version == MODERN:
                 return found.model_copy(update={"extensions": {**(found.extensions or {}), EXTENSION: {}}})
             calls = t.ServerTasksRequestsCapability(tools=t.TasksToolsCapability(call=t.TasksCallCapability()))
             tasks = t.ServerTasksCapability(
@@ -144,15 +161,13 @@ def make_server(door: McpDoor, version: str) -> "Server[Any]":
     offered = {name: work for name, work in _handlers(door).items() if name not in face.without}
     server: Server[Any] = TwoEras(face.name, version=face.version, instructions=face.instructions, **offered)
     _add_tasks(server, door)
+
+    async def sit_down(ctx: Any, _params: Any) -> None:  # noqa: ANN401 -- the SDK's
+        door.seats.sit_down(_seat(ctx), door.desk.book.bells, list_teller(ctx))
+
+    server.add_notification_handler("notifications/initialized", t.NotificationParams, sit_down)
     server.middleware.append(cast("ServerMiddleware[Any]", _legacy_calls(door)))
     return server
-
-
-def _changes() -> "NotificationOptions":
-    """Lists that may change while somebody is connected."""
-    from mcp.server.lowlevel import NotificationOptions
-
-    return NotificationOptions(prompts_changed=True, tools_changed=True)
 
 
 def _guarded(work: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
@@ -189,7 +204,7 @@ def _handlers(door: McpDoor) -> dict[str, Any]:
     async def get_prompt(ctx: Any, params: Any) -> Json:  # noqa: ANN401
         client = door.client(ctx)
         client.may("write")
-        return await door.prompts.get(client, params.name, params.arguments or {}, _teller(ctx))
+        return await door.prompts.get(client, params.name, params.arguments or {}, teller(ctx))
 
     async def list_tools(ctx: Any, _params: Any) -> Json:  # noqa: ANN401
         return {"tools": await door.calls.offered(door.client(ctx))}
@@ -203,8 +218,23 @@ def _handlers(door: McpDoor) -> dict[str, Any]:
         first = ask_first(door.desk, client, params.name, arguments=arguments, responses=responses)
         if first is not None:
             return t.InputRequiredResult.model_validate({"inputRequests": first})
-        made = await door.calls.call(client, params.name, arguments, meta)
-        return made if made.get("resultType") == "task" else t.CallToolResult.model_validate(made)
+        talk = Talk(tell=teller(ctx) if "progressToken" in meta else None, elicit=asker(ctx, client))
+        asked = None if client.legacy else (ctx.params or {}).get("requestState")
+        try:
+            with door.turns.call(client.caller.owner):
+                if asked is None:
+                    made = await door.calls.call(client, params.name, arguments, meta, talk)
+                else:
+                    made = await door.calls.resumed(client, str(asked), responses, talk)
+        except LimitExceeded as error:
+            made = refusal_of(error)
+        match made.get("resultType"):
+            case "task":
+                return made
+            case "input_required":
+                return t.InputRequiredResult.model_validate(made)
+            case _:
+                return t.CallToolResult.model_validate(made)
 
     async def list_resources(_ctx: Any, _params: Any) -> Json:  # noqa: ANN401
         return {"resources": door.resources.plans()}
@@ -215,8 +245,27 @@ def _handlers(door: McpDoor) -> dict[str, Any]:
     async def read_resource(ctx: Any, params: Any) -> Json:  # noqa: ANN401
         return await door.resources.read(door.client(ctx), str(params.uri))
 
-    async def listen(ctx: Any, params: Any) -> Any:  # noqa: ANN401
-        return await _listen(door, ctx, params)
+    async def subscribe(ctx: Any, params: Any) -> Json:  # noqa: ANN401
+        client, uri = door.client(ctx), str(params.uri)
+        await door.resources.read(client, uri)
+
+        async def watching() -> None:
+            async for _ in door.resources.updates(client, uri):
+                await ctx.session.send_resource_updated(uri)
+
+        door.seats.subscribe(_seat(ctx), uri, watching())
+        return {}
+
+    async def unsubscribe(ctx: Any, params: Any) -> Json:  # noqa: ANN401
+        door.seats.unsubscribe(_seat(ctx), str(params.uri))
+        return {}
+
+    async def complete(ctx: Any, params: Any) -> Json:  # noqa: ANN401
+        ref, argument = (one.model_dump(mode="json", by_alias=True) for one in (params.ref, params.argument))
+        return await door.completion.complete(door.client(ctx), ref, argument)
+
+    async def listening(ctx: Any, params: Any) -> Any:  # noqa: ANN401
+        return await listen(door, ctx, params)
 
     return {
         "on_list_prompts": _guarded(_typed(list_prompts, t.ListPromptsResult)),
@@ -226,23 +275,17 @@ def _handlers(door: McpDoor) -> dict[str, Any]:
         "on_list_resources": _guarded(_typed(list_resources, t.ListResourcesResult)),
         "on_list_resource_templates": _guarded(_typed(list_templates, t.ListResourceTemplatesResult)),
         "on_read_resource": _guarded(_typed(read_resource, t.ReadResourceResult)),
-        "on_subscriptions_listen": _guarded(listen),
+        "on_subscribe_resource": _guarded(_typed(subscribe, t.EmptyResult)),
+        "on_unsubscribe_resource": _guarded(_typed(unsubscribe, t.EmptyResult)),
+        "on_completion": _guarded(_typed(complete, t.CompleteResult)),
+        "on_subscriptions_listen": _guarded(listening),
     }
 
 
-def _teller(ctx: Any) -> Callable[[int, int, str], Awaitable[None]]:  # noqa: ANN401 -- the SDK's
-    """Progress, if it was asked for, and not too often."""
-    last = 0.0
-
-    async def tell(done: int, total: int, text: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if done < total and now - last < PROGRESS_EVERY_S:
-            return
-        last = now
-        await ctx.session.report_progress(float(done), float(total), text)
-
-    return tell
+def _seat(ctx: Any) -> str:  # noqa: ANN401 -- the SDK's
+    """Which connection a request came on: its session, or the only one."""
+    headers = getattr(ctx.request, "headers", None)
+    return "" if headers is None else str(headers.get(SESSION) or "")
 
 
 def _add_tasks(server: "Server[Any]", door: McpDoor) -> None:
@@ -279,7 +322,7 @@ def _add_tasks(server: "Server[Any]", door: McpDoor) -> None:
         return await door.tasks.update(client, params.get("taskId"), params.get("inputResponses"))
 
     async def result(ctx: Any, client: Client, params: Json) -> Json:  # noqa: ANN401
-        return await door.tasks.result(client, params.get("taskId"), _asker(ctx, client))
+        return await door.tasks.result(client, params.get("taskId"), asker(ctx, client))
 
     async def listed(_ctx: Any, client: Client, params: Json) -> Json:  # noqa: ANN401
         return await door.tasks.page(client, params.get("cursor"))
@@ -304,18 +347,6 @@ def _same_name(ctx: Any, params: Json) -> None:  # noqa: ANN401 -- the SDK's
         raise Refused(HEADER_MISMATCH, "HeaderMismatch: Mcp-Name is not the task of the request")
 
 
-def _asker(ctx: Any, client: Client) -> Callable[[str, Json], Awaitable[Json]] | None:  # noqa: ANN401
-    """Ask whoever sits at the client, on the open request."""
-    if not client.elicits:
-        return None
-
-    async def ask(message: str, schema: Json) -> Json:
-        reply = await ctx.session.elicit_form(message, schema, related_request_id=ctx.request_id)
-        return {"action": reply.action, "content": reply.content}
-
-    return ask
-
-
 def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
     """2025-11-25: a call that is wanted as a task is answered before the SDK, which knows only results of calls."""
 
@@ -330,60 +361,10 @@ def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
         if not isinstance(wanted, dict) or not isinstance(params.get("name"), str):
             raise Refused(INVALID_PARAMS, "task must be an object")
         made = await door.calls.make_task(client, params["name"], dict(params.get("arguments") or {}), wanted)
-        door.watch(client, made["task"]["taskId"], _status_teller(ctx))
+        door.watch(client, made["task"]["taskId"], status_teller(ctx))
         return made
 
     return call
-
-
-def _status_teller(ctx: Any) -> Callable[[Json], Awaitable[None]]:  # noqa: ANN401 -- the SDK's
-    import mcp_types as t
-
-    class TaskStatus(t.Notification[Any, Any]):
-        """`notifications/tasks/status`."""
-
-        method: str = "notifications/tasks/status"
-        params: dict[str, Any]
-
-    async def tell(task: Json) -> None:
-        await ctx.session.send_notification(TaskStatus(params={**task, "_meta": {RELATED: {"taskId": task["taskId"]}}}))
-
-    return tell
-
-
-async def _listen(door: McpDoor, ctx: Any, params: Any) -> Any:  # noqa: ANN401 -- the SDK's
-    """`subscriptions/listen`: acknowledge what is ours, then every change of these tasks, until all have ended."""
-    import mcp_types as t
-
-    class Changed(t.Notification[Any, Any]):
-        """`notifications/tasks`."""
-
-        method: str = "notifications/tasks"
-        params: dict[str, Any]
-
-    client = door.client(ctx)
-    wanted = (params.notifications.model_extra or {}).get("taskIds") or []
-    meta = {SUBSCRIPTION: ctx.request_id}
-    if wanted:
-        client.need_tasks()
-    known = await door.tasks.known(client, list(wanted))
-    granted = t.SubscriptionFilter.model_validate({"taskIds": known} if wanted else {})
-    said = t.SubscriptionsAcknowledgedNotificationParams(notifications=granted, _meta=meta)
-    await ctx.session.send_notification(
-        t.SubscriptionsAcknowledgedNotification(params=said), related_request_id=ctx.request_id
-    )
-
-    async def tell(handle: str) -> None:
-        async for task in door.tasks.changes(client, handle):
-            await ctx.session.send_notification(
-                Changed(params={**task, "_meta": meta}), related_request_id=ctx.request_id
-            )
-
-    if known:
-        await asyncio.gather(*(tell(handle) for handle in known))
-    else:
-        await asyncio.Event().wait()
-    return t.SubscriptionsListenResult(_meta=meta)
 
 
 async def serve_stdio(door: McpDoor, version: str, source: BinaryIO, wire: BinaryIO) -> None:
@@ -395,5 +376,5 @@ async def serve_stdio(door: McpDoor, version: str, source: BinaryIO, wire: Binar
     stdin = anyio.wrap_file(TextIOWrapper(source, encoding="utf-8", errors="replace"))
     stdout = anyio.wrap_file(TextIOWrapper(wire, encoding="utf-8"))
     async with stdio_server(stdin, stdout) as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options(_changes()))
+        await server.run(reading, writing, server.create_initialization_options())
     door.close()

@@ -1,9 +1,11 @@
 """Tasks on the wire: poll, list, answer, cancel, complete, wait for the result, be told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from urllib.parse import quote
 
 from everstep.domain.errors import EverstepError
@@ -14,12 +16,14 @@ from everstep.doors.mcp.channel import Json, ask, follow
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.forms import answer_of, form_of
 from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused, broken, no_such_task
-from everstep.doors.mcp.story import STANDS, Story, read_story
+from everstep.doors.mcp.story import ENDS, STANDS, Story, read_story
+from everstep.doors.mcp.talk import Elicit
 
 CANCEL_S: Final = 5.0
 ASKED_MAX: Final = 64
-Elicit: TypeAlias = Callable[[str, Json], Awaitable[Json]]
-"""Ask the person behind the client: message and schema in, `{action, content}` out."""
+SOON_S: Final = 1.0
+"""A change is told at most so often; a question and an end at once."""
+AT_ONCE: Final = STANDS | {"pause.opened"}
 
 
 class Tasks:
@@ -54,24 +58,29 @@ class Tasks:
             story, view = await self._desk.held(client, handle)
             if story.state.status in TERMINAL:
                 return wire25.result_json(story.state, view)
-            asked = [one for one in askable(story.state, view) if elicit is not None]
-            if asked and elicit is not None:
-                form = form_of(asked[0], wire26.problem_of(asked[0].id, view))["params"]
-                reply = await elicit(form["message"], form["requestedSchema"])  # type: ignore[index, call-overload, arg-type]
-                await self._answered(client, story, view, {wire26.key_of(asked[0].id, view): reply})
-                continue
-            async for _ in follow(self._desk.channel, client.caller, str(handle), story.state.seq):
-                break
+            if elicit is None or not await self.ask(client, story, view, elicit):
+                await self._news(client, str(handle), story.state.seq)
+
+    async def ask(self, client: Client, story: Story, view: View, elicit: Elicit) -> bool:
+        """One question of a task to whoever sits at the client; whether there was one."""
+        questions = askable(story.state, view)
+        if not questions:
+            return False
+        form: Any = form_of(questions[0], wire26.problem_of(questions[0].id, view))["params"]
+        reply = await elicit(form["message"], form["requestedSchema"])
+        await self.answered(client, story, view, {wire26.key_of(questions[0].id, view): reply})
+        return True
 
     async def update(self, client: Client, handle: Any, responses: Any) -> Json:  # noqa: ANN401 -- whatever a client sends
         """Answers to what was asked (2026-07-28); unknown and answered keys are passed over."""
         if not isinstance(responses, dict) or len(responses) > self._desk.limits.input_responses:
             raise Refused(INVALID_PARAMS, "inputResponses must be an object of answers")
         story, view = await self._desk.held(client, handle)
-        await self._answered(client, story, view, responses)
+        await self.answered(client, story, view, responses)
         return {}
 
-    async def _answered(self, client: Client, story: Story, view: View, responses: Json) -> None:
+    async def answered(self, client: Client, story: Story, view: View, responses: Json) -> None:
+        """What came back, to the questions that are open; what cannot be read is asked again."""
         for pause in askable(story.state, view):
             reply = responses.get(wire26.key_of(pause.id, view))
             if not isinstance(reply, dict):
@@ -163,5 +172,22 @@ class Tasks:
             yield wire25.flat_json(story.state, view) if client.legacy else wire26.detail_json(story.state, view)
             if story.state.status in TERMINAL:
                 return
-            async for _ in follow(self._desk.channel, client.caller, handle, story.state.seq):
-                break
+            await self._news(client, handle, story.state.seq, SOON_S)
+
+    async def later(self, client: Client, task: str, after: int) -> AsyncIterator[int]:
+        """The `seq` up to which a task has changed, each time it has, until it has ended."""
+        ended = False
+        while not ended:
+            after, ended = await self._news(client, task, after, SOON_S)
+            yield after
+
+    async def _news(self, client: Client, task: str, after: int, soon_s: float = 0.0) -> tuple[int, bool]:
+        """Until something has happened, gathered a while if it is not urgent: up to which event, was it the end."""
+        events = follow(self._desk.channel, client.caller, task, after)
+        async with aclosing(events):
+            event = await anext(events)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(soon_s or None):
+                    while soon_s and event["type"] not in AT_ONCE:
+                        event = await anext(events)
+        return int(event["seq"]), event["type"] in ENDS

@@ -38,11 +38,9 @@ def task_json(state: TaskState, view: View) -> JsonObject:
 def detail_json(state: TaskState, view: View) -> JsonObject:
     """The whole task, as a notification tells it."""
     body = _flat(state, view)
-    questions = askable(state, view)
+    questions = questions_json(state, view)
     if questions:
-        body["inputRequests"] = {
-            key_of(pause.id, view): form_of(pause, problem_of(pause.id, view)) for pause in questions
-        }
+        body["inputRequests"] = questions
     if state.status in TERMINAL:
         if ends_as_error(state) and state.error is not None:
             failure = state.error.failure
@@ -50,6 +48,11 @@ def detail_json(state: TaskState, view: View) -> JsonObject:
         elif body["status"] != "cancelled":
             body["result"] = task_result(state)
     return body
+
+
+def questions_json(state: TaskState, view: View) -> JsonObject:
+    """What this client can be asked, as forms by their keys."""
+    return {key_of(pause.id, view): form_of(pause, problem_of(pause.id, view)) for pause in askable(state, view)}
 
 
 def key_of(pause: str, view: View) -> str:
