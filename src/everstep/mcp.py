@@ -22,7 +22,8 @@ from everstep.domain.values import JsonObject, JsonValue
 from everstep.wire.handoff import EXTRA, PAUSE_REASON, PROGRESS, RESULT
 
 if TYPE_CHECKING:
-    from everstep.doors.mcp.server import McpDoor
+    from everstep.doors.mcp.door import McpDoor
+    from everstep.doors.mcp.published import Published
     from everstep.facade.engine import Engine
 
 __all__ = [
@@ -189,13 +190,16 @@ class McpServer:
 
     def __init__(self, engine: "Engine | None") -> None:
         self._engine = engine
-        self._published: list[Workflow] = []
+        self._workflows: list[Workflow] = []
+        self._door: McpDoor | None = None
 
     def prompt_workflow(self, workflow: Workflow) -> Self:
-        """Publish a workflow as a prompt; raises SettingsError if it needs an engine and there is none."""
+        """Publish a workflow as a prompt, also while it is served; raises SettingsError without an engine."""
         if self._engine is None:
             raise SettingsError("a workflow needs an engine with a store", what_to_do="McpServer(Engine('work.db'))")
-        self._published.append(workflow)
+        self._workflows.append(workflow)
+        if self._door is not None:
+            self._door.desk.book.publish(_published(workflow))
         return self
 
     def resource(self, uri_template: str, function: Callable[..., Any]) -> Self:
@@ -207,18 +211,11 @@ class McpServer:
 
     def door(self) -> "McpDoor":
         """What serves it; the engine is open."""
-        from everstep.doors.mcp.desk import DoorDesk, DoorLimits
-        from everstep.doors.mcp.opening import now_ms, own_channel
-        from everstep.doors.mcp.published import Book, Published
-        from everstep.doors.mcp.server import McpDoor
+        from everstep.doors.mcp.opening import engine_door
 
         assert self._engine is not None
-        published = [
-            Published(plan=one.plan().spec, task_support=one.has_task_support(), continue_by=one.mode)
-            for one in self._published
-        ]
-        desk = DoorDesk(own_channel(self._engine, self._engine.settings), Book(published), DoorLimits(), now_ms)
-        return McpDoor(desk, owner=self._engine.who.owner, stdio=True)
+        self._door = engine_door(self._engine, map(_published, self._workflows))
+        return self._door
 
     async def serve_stdio(self) -> None:
         """Speak MCP on stdin and stdout until the client closes its end."""
@@ -235,6 +232,13 @@ class McpServer:
             await door.check()
             with os.fdopen(wire, "wb", closefd=False) as out:
                 await serve_stdio(door, version("everstep"), sys.stdin.buffer, out)
+
+
+def _published(workflow: Workflow) -> "Published":
+    from everstep.doors.mcp.published import Published
+
+    plan = workflow.plan().spec
+    return Published(plan=plan, task_support=workflow.has_task_support(), continue_by=workflow.mode)
 
 
 class TaskBridge:

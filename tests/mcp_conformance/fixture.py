@@ -20,13 +20,13 @@ from everstep.doors.http.names import names_of  # noqa: E402
 from everstep.doors.mcp.bridge import call_result  # noqa: E402
 from everstep.doors.mcp.calls import Calls  # noqa: E402
 from everstep.doors.mcp.desk import Client, DoorDesk, DoorLimits  # noqa: E402
+from everstep.doors.mcp.door import McpDoor  # noqa: E402
 from everstep.doors.mcp.http import HttpDoor  # noqa: E402
 from everstep.doors.mcp.opening import now_ms, own_channel  # noqa: E402
 from everstep.doors.mcp.prompts import Prompts  # noqa: E402
 from everstep.doors.mcp.published import Book, Published  # noqa: E402
 from everstep.doors.mcp.refusals import MISSING_CAPABILITY, Refused  # noqa: E402
 from everstep.doors.mcp.resources import Resources  # noqa: E402
-from everstep.doors.mcp.server import McpDoor  # noqa: E402
 from everstep.doors.mcp.talk import SILENT, Talk, Tell  # noqa: E402
 from tests.mcp_conformance.core import LISTED, RESOURCES, ROUNDS, SHOWN, SIMPLE, TOOLS  # noqa: E402
 
@@ -167,7 +167,7 @@ class FixtureCalls(Calls):
         return [*({**one, "inputSchema": LISTED.get(one["name"], one["inputSchema"])} for one in listed), *triggers]
 
     async def call(
-        self, client: Client, name: str, arguments: dict[str, Any], meta: dict[str, Any], talk: Talk = SILENT
+        self, client: Client, name: str, arguments: dict[str, Any], meta: dict[str, Any], *, talk: Talk = SILENT
     ) -> dict[str, Any]:
         note(name)
         if name == "test_missing_capability":
@@ -176,16 +176,16 @@ class FixtureCalls(Calls):
             plan: dict[str, Any] = {"name": "one-more", "steps": [{"id": "hello", "tool": TRIGGERS[name], "with": {}}]}
             self._desk.book.publish(Published(plan=Plan.from_dict(plan).spec))
             return call_result("changed")
-        return shown(name, await super().call(client, name, arguments, meta, talk))
+        return shown(name, await super().call(client, name, arguments, meta, talk=talk))
 
     async def resumed(
-        self, client: Client, asked: str, responses: dict[str, Any], talk: Talk = SILENT
+        self, client: Client, asked: str, responses: dict[str, Any], *, talk: Talk = SILENT
     ) -> dict[str, Any]:
         if "user_name" in responses:  # as the suite calls its question
             _, view = await self._desk.held(client, asked.partition(".")[0])
             story = await self._desk.story(client, view.handle)
             responses = {next(iter(story.state.pauses)): responses["user_name"]}
-        return await super().resumed(client, asked, responses, talk)
+        return await super().resumed(client, asked, responses, talk=talk)
 
 
 def shown(name: str, made: dict[str, Any]) -> dict[str, Any]:

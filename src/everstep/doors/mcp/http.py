@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from everstep.doors.mcp.bridge import MODERN
-from everstep.doors.mcp.server import McpDoor, make_server
+from everstep.doors.mcp.door import McpDoor
+from everstep.doors.mcp.server import make_server
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -17,7 +17,7 @@ from everstep.doors.mcp.refusals import Refused
 from everstep.doors.mcp.talk import Elicit, Tell
 
 if TYPE_CHECKING:
-    from everstep.doors.mcp.server import McpDoor
+    from everstep.doors.mcp.door import McpDoor
 
 PROGRESS_EVERY_S: Final = 0.1
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"

@@ -14,9 +14,9 @@ from everstep.doors.local import find_engine
 from everstep.doors.local.place import read_lock
 from everstep.doors.mcp.channel import Channel, LocalChannel, OwnChannel
 from everstep.doors.mcp.desk import DoorDesk, DoorLimits
+from everstep.doors.mcp.door import McpDoor
 from everstep.doors.mcp.http import HttpDoor
 from everstep.doors.mcp.published import Book, Published
-from everstep.doors.mcp.server import McpDoor
 from everstep.facade.engine import Engine
 from everstep.settings import Settings
 from everstep.wire.plan import read_plan
@@ -127,8 +127,24 @@ def own_channel(engine: Engine, settings: Settings) -> OwnChannel:
     return OwnChannel(Api(engine.desk, settings=settings, version=version("everstep")))
 
 
+def door_of(channel: Channel, settings: Settings) -> McpDoor:
+    """The door on stdio, of the plans that the settings publish."""
+    return _door(channel, settings, published_in(settings), stdio=True)
+
+
 def http_door(api: Api, settings: Settings) -> HttpDoor:
     """The door for `/mcp` of a served engine."""
-    book = Book(published_in(settings), exposed_in(settings))
-    desk = DoorDesk(OwnChannel(api), book, limits_in(settings), now_ms)
-    return HttpDoor(McpDoor(desk, owner=settings.owner, stdio=False), version("everstep"))
+    return HttpDoor(_door(OwnChannel(api), settings, published_in(settings), stdio=False), version("everstep"))
+
+
+def engine_door(engine: Engine, published: Iterable[Published]) -> McpDoor:
+    """The door on stdio, of plans that a program publishes."""
+    own = own_channel(engine, engine.settings)
+    return _door(own, engine.settings, published, stdio=True, owner=engine.who.owner)
+
+
+def _door(
+    channel: Channel, settings: Settings, published: Iterable[Published], *, stdio: bool, owner: str | None = None
+) -> McpDoor:
+    desk = DoorDesk(channel, Book(published, exposed_in(settings)), limits_in(settings), now_ms)
+    return McpDoor(desk, owner=owner or settings.owner, stdio=stdio)

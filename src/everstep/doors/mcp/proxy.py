@@ -14,10 +14,10 @@ from everstep.doors.mcp.calls import KEY, Calls
 from everstep.doors.mcp.channel import Ask, Json, asked
 from everstep.doors.mcp.continuing import alone, refusal_of
 from everstep.doors.mcp.desk import Client, DoorDesk
+from everstep.doors.mcp.door import Face, McpDoor
 from everstep.doors.mcp.engine_tools import ENGINE_TOOLS
 from everstep.doors.mcp.passed_on import RemotePrompts, RemoteResources
 from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused
-from everstep.doors.mcp.server import Face, McpDoor
 from everstep.doors.mcp.talk import SILENT, Talk
 
 TIMEOUT: Final = "1h"
@@ -58,7 +58,7 @@ class ProxyCalls(Calls):
         """As the server lists them."""
         return list(self._remote.tools)
 
-    async def call(self, client: Client, name: str, arguments: Json, meta: Json, talk: Talk = SILENT) -> Json:
+    async def call(self, client: Client, name: str, arguments: Json, meta: Json, *, talk: Talk = SILENT) -> Json:
         """One call: a task of its own, or, with a key that was used before, the task that has it."""
         if not self._knows(name) and name in ENGINE_TOOLS:
             return await self._engine.call(client, name, arguments, task_id_in(meta))

@@ -12,10 +12,10 @@ from everstep.domain.errors import Unavailable
 from everstep.domain.record import record
 from everstep.doors.mcp.channel import Caller, Changing, Channel, ask, follow
 from everstep.doors.mcp.desk import DoorDesk
-from everstep.doors.mcp.opening import Finder, exposed_in, limits_in, now_ms, published_in
+from everstep.doors.mcp.opening import Finder, door_of, limits_in, now_ms
 from everstep.doors.mcp.proxy import proxy_door
 from everstep.doors.mcp.published import Book
-from everstep.doors.mcp.server import McpDoor, serve_stdio
+from everstep.doors.mcp.server import serve_stdio
 from everstep.doors.mcp.story import STANDS
 from everstep.ports.tool import ToolError
 from everstep.settings import Settings
@@ -34,11 +34,9 @@ class Behind:
 
 async def serve_own(settings: Settings, version: str, wire: int) -> int:
     """The engine for MCP clients."""
-    book = Book(published_in(settings), exposed_in(settings))
     finder = Finder(settings)
     try:
-        desk = DoorDesk(Changing(finder.find), book, limits_in(settings), now_ms)
-        door = McpDoor(desk, owner=settings.owner, stdio=True)
+        door = door_of(Changing(finder.find), settings)
         await door.check()
         with os.fdopen(wire, "wb", closefd=False) as out:
             await serve_stdio(door, version, sys.stdin.buffer, out)

@@ -32,7 +32,7 @@ async def test_the_older_revision_is_asked_while_its_call_is_open() -> None:
             assert schema["properties"]["name"] == {"type": "string"}
             return {"action": "accept", "content": {"name": next(names)}}
 
-        made = await on.calls.call(OLD, "data-pipeline", {}, {}, Talk(elicit=elicit))
+        made = await on.calls.call(OLD, "data-pipeline", {}, {}, talk=Talk(elicit=elicit))
         assert made["structuredContent"] == {"who": {"name": "Ana"}, "whom": {"name": "Ben"}}
 
 
@@ -42,7 +42,7 @@ async def test_whoever_declines_hears_that_the_task_waits() -> None:
         async def elicit(_message: str, _schema: dict[str, Any]) -> dict[str, Any]:
             return {"action": "decline", "content": None}
 
-        made = await on.calls.call(OLD, "data-pipeline", {}, {}, Talk(elicit=elicit))
+        made = await on.calls.call(OLD, "data-pipeline", {}, {}, talk=Talk(elicit=elicit))
         assert made["structuredContent"]["error"]["code"] == "answer_needed"
 
 
@@ -75,7 +75,7 @@ async def test_what_a_client_made_up_is_no_state_of_ours() -> None:
 
 async def test_how_far_a_call_is() -> None:
     async with stage() as on:
-        made = await on.calls.call(ALONE, "fetch_data", {"source": "mirror"}, {}, Talk(tell=on.tell))
+        made = await on.calls.call(ALONE, "fetch_data", {"source": "mirror"}, {}, talk=Talk(tell=on.tell))
         assert made["isError"] is False
         assert (on.progress[0][:2], on.progress[-1][:2]) == ((0, 100), (100, 100))
 

@@ -106,6 +106,16 @@ async def test_steps_read_what_functions_give(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("INTG-01")
+async def test_a_workflow_published_while_it_is_served_is_told(tmp_path: Path) -> None:
+    async with Engine(tmp_path / "work.db") as engine:
+        server = McpServer(engine)
+        door = server.door()
+        with door.desk.book.bells.listening() as ear:
+            server.prompt_workflow(Workflow("later", "wait").step(WorkflowStep("a", "wait")))
+            assert "prompts" in await ear.changed()
+        assert door.prompts.offered()[0]["name"] == "later"
+
+
 def test_a_workflow_needs_an_engine() -> None:
     with pytest.raises(SettingsError, match="store"):
         McpServer(None).prompt_workflow(pipeline())
