@@ -17,7 +17,7 @@ from everstep.adapters.isolation.trying import tried
 from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
 from everstep.adapters.secrets import KnownSecrets, gather
-from everstep.adapters.stores.named import migrate_store, move_store, store_of
+from everstep.adapters.stores.named import copy_store, migrate_store, move_store, store_of
 from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.telemetry.notify import Notifier
 from everstep.adapters.telemetry.redacted import RedactedSink
@@ -75,6 +75,7 @@ __all__ = [
     "adapters_of",
     "assemble",
     "build",
+    "copy_store",
     "migrate_store",
     "move_store",
     "new_loop",

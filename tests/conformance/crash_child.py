@@ -8,6 +8,7 @@ from pathlib import Path
 
 from everstep.adapters.clock import SystemClock
 from everstep.adapters.stores.sqlite import ledger
+from everstep.adapters.stores.sqlite.keeping import backup
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain import events as e
 from everstep.domain.events import Draft
@@ -50,7 +51,7 @@ async def story(folder: Path) -> None:
     told(second, done(await on.command(f.command(await on.load(second), Draft(body=e.TaskCancelling())))))
     told(second, done(await on.sweep(f.sweep(await on.load(second)))))
     assert (await on.load(second)).status is TaskStatus.CANCELLING
-    await store.backup(folder / "copy.db")
+    backup(folder / "everstep.db", folder / "copy.db", f.later(6), fault_from_env(), artifacts=folder / "artifacts")
     tell(copy="copy.db")
     await store.close()
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from everstep.adapters.stores.memory import MemoryStore
-from everstep.domain.errors import Validation
 from everstep.ports.store import Store, Worker
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.store import CASES, Case, exercise_store
@@ -44,9 +43,3 @@ async def test_check_finds_a_row_that_does_not_follow() -> None:
     rig.store._tasks[new.id].epoch = 7  # type: ignore[assignment]
     (flaw,) = await store.check()
     assert str(flaw) == f"{new.id}: the row does not follow from the journal"
-
-
-async def test_memory_cannot_be_copied(tmp_path: object) -> None:
-    store = await MemoryRig().open(f.worker())
-    with pytest.raises(Validation):
-        await store.backup(tmp_path / "copy.db")  # type: ignore[operator]

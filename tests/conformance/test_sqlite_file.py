@@ -15,6 +15,7 @@ import pytest
 
 from everstep.adapters.stores.sqlite import lock as locks
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID
+from everstep.adapters.stores.sqlite.keeping import backup
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Conflict, EngineClosed, StoreError, StoreLocked, StoreRefused
 from everstep.domain.ids import Instant
@@ -277,10 +278,10 @@ async def test_a_copy_is_whole_and_says_that_it_is_one(tmp_path: Path) -> None:
     async with opened(path) as on:
         state = await on.held()
         done(await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),))))
-        await on.store.backup(target)
+        backup(path, target, f.NOW)
         assert "copied_at" not in (await on.store.info()).details
         with pytest.raises(Conflict):
-            await on.store.backup(target)
+            backup(path, target, f.NOW)
         before = await on.load(state.id)
     assert [entry.name for entry in target.parent.iterdir()] == ["everstep.db"]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600

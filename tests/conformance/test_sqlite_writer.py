@@ -13,6 +13,7 @@ from everstep.adapters.stores.sql.desk import Desk
 from everstep.adapters.stores.sqlite import ledger as ledgers
 from everstep.adapters.stores.sqlite import readers
 from everstep.adapters.stores.sqlite.connect import make_durable
+from everstep.adapters.stores.sqlite.keeping import backup
 from everstep.adapters.stores.sqlite.migrate import migrations
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Conflict, StoreError, StoreFull, StoreRefused, Unavailable
@@ -181,7 +182,7 @@ async def test_every_write_passes_its_points(tmp_path: Path, points: Points) -> 
         large = f.CODEC.seal("x" * 40_000)
         assert large.raw is not None
         await on.store.put_payloads([(large.digest, large.raw)])
-        await on.store.backup(tmp_path / "copy.db")
+        backup(tmp_path / "everstep.db", tmp_path / "copy.db", f.later(1), points)
     areas = ("create", "claim", "intent", "outcome", "command", "renew", "sweep", "rate", "halt")
     expected = [f"{area}.commit.{when}" for area in areas for when in ("before", "after")]
     expected += [f"artifact.write.{when}" for when in ("before", "mid", "after")]

@@ -99,9 +99,11 @@ async def _keep(drafts: Drafts, kit: Kit) -> None:
         await kit.store.put_payloads(large)
 
 
-async def pause(task: TaskId, who: Who, note: str | None, kit: Kit, *, mode: str | None = None) -> TaskState:
+async def pause(
+    task: TaskId, who: Who, note: str | None, kit: Kit, *, mode: str | None = None, by: str | None = None
+) -> TaskState:
     """Takes effect at the next safe point, which `immediate` makes an early one; asking twice is asking once."""
-    wish = PauseWish(id=PauseId(kit.entropy.new_id("p")), by=who.actor.id, note=note, mode=mode or GRACEFUL)
+    wish = PauseWish(id=PauseId(kit.entropy.new_id("p")), by=by or who.actor.id, note=note, mode=mode or GRACEFUL)
 
     def decide(state: TaskState) -> tuple[Drafts, PauseId | None]:
         at = kit.clock.now()

@@ -79,6 +79,7 @@ class Runtime:
             self.kit.fault("gate.scan.before")
             await halt.learn(self.kit)
             recovered = await scan(self.kit, stale_before(self.kit))
+            await halt.hold_back(self.kit)
             self.kit.fault("gate.scan.after")
         except EverstepError as error:
             self.gate = Gate(ready=False, reason=f"the recovery scan failed: {error.message}")

@@ -32,5 +32,11 @@ class Housekeeping(Protocol):
     async def ended(self, status: TaskStatus, before: Instant, limit: int) -> Sequence[tuple[str, TaskId]]:
         """Whose tasks ended this way before then, the oldest first."""
 
+    async def copied_at(self) -> Instant | None:
+        """When this store was copied from another, until `forget_copy`; None if it is none."""
+
+    async def forget_copy(self) -> None:
+        """From now on it is a store like any other."""
+
     async def workers(self) -> Sequence[KeptWorker]:
         """Every incarnation that is remembered, the newest first."""

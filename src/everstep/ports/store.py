@@ -9,7 +9,6 @@ Rules every answer keeps (one conformance suite, `everstep.testing.conformance.s
 """
 
 from collections.abc import Awaitable, Sequence
-from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from everstep.domain.breaker import Breaker
@@ -374,6 +373,3 @@ class Store(Beside, Protocol):
 
     async def check(self) -> Sequence[Flaw]:
         """Integrity of the file and of every journal (dense, linked, fold = row)."""
-
-    async def backup(self, target: Path) -> None:
-        """A verified copy, consistent as of one moment."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from everstep.adapters.stores import journal
@@ -11,7 +10,7 @@ from everstep.adapters.stores.kept import Kept, fits, line_up, opened_pause, pag
 from everstep.adapters.stores.memory_traffic import MemoryTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
-from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, Validation
+from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound
 from everstep.domain.fold import fold
 from everstep.domain.pauses import BY_ITSELF, PauseStatus
 from everstep.domain.states import TaskStatus
@@ -387,9 +386,6 @@ class MemoryStore(MemoryTraffic):
             yield port.Flaw(what="title, labels or priority do not follow from the journal", task=kept.new.id)
         if [one.pause.id for one in self._open_pauses(kept.new.id)] != list(state.pauses):
             yield port.Flaw(what="the open pauses do not follow from the journal", task=kept.new.id)
-
-    async def backup(self, target: Path) -> None:
-        raise Validation(f"a store in memory cannot be copied to {target}", what_to_do="use a store on disk")
 
     def _opened(self) -> i.WorkerId:
         if self._me is None:

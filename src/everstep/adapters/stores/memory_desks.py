@@ -119,6 +119,13 @@ class MemoryHousekeeping:
         ]
         return [(owner, task) for *_, owner, task in sorted(found)[:limit]]
 
+    async def copied_at(self) -> i.Instant | None:
+        """Memory is not copied."""
+        return None
+
+    async def forget_copy(self) -> None:
+        """There is nothing to forget."""
+
     async def workers(self) -> Sequence[KeptWorker]:
         """The newest first."""
         held = Counter(kept.worker for kept in self._tasks.values())

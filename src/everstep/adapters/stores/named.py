@@ -5,10 +5,12 @@ import socket
 import time
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from everstep.adapters.stores.sqlite.connect import Durability
+from everstep.adapters.stores.sqlite.connect import Durability, translated
+from everstep.adapters.stores.sqlite.keeping import backup
 from everstep.adapters.stores.sqlite.moving import leaving
 from everstep.adapters.stores.sqlite.opening import Setup
 from everstep.adapters.stores.sqlite.store import SqliteStore
@@ -49,6 +51,17 @@ def migrate_store(settings: Settings) -> int:
     assert settings.store_path is None, "a file is migrated by opening it"
     migrating = _postgres("everstep.adapters.stores.postgres.migrate")
     return cast("int", migrating.migrate_at(settings.store, _now()))
+
+
+def copy_store(settings: Settings, target: Path) -> None:
+    """A copy of a store on a file, whoever holds it. Blocking. What a database holds, it copies in better ways."""
+    if settings.store_path is None:
+        raise Validation(
+            "a copy of a PostgreSQL store is made by PostgreSQL",
+            what_to_do="pg_dump, or the backups of whoever runs the database: docs/guide/deployment.md",
+        )
+    with translated():
+        backup(settings.store_path, target, _now(), artifacts=settings.artifacts)
 
 
 def move_store(settings: Settings, target: str) -> int:

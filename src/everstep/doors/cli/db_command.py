@@ -1,10 +1,12 @@
 """`everstep db`: figures, integrity and copies of the store."""
 
+import asyncio
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 
+from everstep.bootstrap import copy_store
 from everstep.domain.errors import Conflict, NotFound
 from everstep.doors.cli.bench import open_keeping
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
@@ -76,7 +78,11 @@ def check() -> int:
 @db.command(epilog="everstep db backup everstep-backup.db")
 @click.argument("file")
 def backup(file: str) -> int:
-    """Write a verified copy of the store to FILE, consistent as of one moment."""
+    """Write a verified copy of the store to FILE, as of one moment, while it is in use too.
+
+    Large payloads go to FILE.artifacts. Whoever opens the copy as a store finds its unfinished tasks paused: what was
+    done after the copy is not known to it.
+    """
     target = Path(file).absolute()
     if target.exists():
         raise Conflict(f"'{file}' is already there", what_to_do="choose another name")
@@ -85,8 +91,7 @@ def backup(file: str) -> int:
 
     async def act(opening: Opening) -> int:
         must_exist(opening.settings)
-        async with open_keeping(opening.settings) as store:
-            await store.backup(target)
+        await asyncio.to_thread(copy_store, opening.settings, target)
         return 0
 
     perform_steps(act)

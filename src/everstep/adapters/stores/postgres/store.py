@@ -6,7 +6,6 @@ clock count as so long ago.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from everstep.adapters.stores.postgres.connect import Durability
 from everstep.adapters.stores.postgres.hold import Hold, open_store
@@ -14,7 +13,7 @@ from everstep.adapters.stores.postgres.news import PgNews
 from everstep.adapters.stores.postgres.opening import IDLE_MS, Setup
 from everstep.adapters.stores.sql import audit, questions
 from everstep.adapters.stores.sql.store import SqlStore
-from everstep.domain.errors import EngineClosed, Validation
+from everstep.domain.errors import EngineClosed
 from everstep.domain.ids import Instant, Millis, WorkerId
 from everstep.ports import store as port
 from everstep.ports.clock import Clock
@@ -114,10 +113,3 @@ class PgStore(SqlStore):
         """Every journal; one line per problem. The tables themselves are the database's business."""
         hold = self._hold
         return await hold.readers.read(lambda reader: audit.check_journals(reader, hold.artifacts.read, hold.seal))
-
-    async def backup(self, target: Path) -> None:  # noqa: ARG002 -- the port names it
-        """Not ours to make: the database has better ways, of all that it holds at one moment."""
-        raise Validation(
-            "a copy of a PostgreSQL store is made by PostgreSQL",
-            what_to_do="pg_dump, or the backups of whoever runs the database: docs/guide/deployment.md",
-        )

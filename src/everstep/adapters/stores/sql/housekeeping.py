@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Final, cast
 
 from everstep.adapters.stores.sql.apply import COMMAND_BYTES
 from everstep.adapters.stores.sql.desk import Desk
@@ -10,10 +10,26 @@ from everstep.adapters.stores.sql.handles import WithHandles
 from everstep.adapters.stores.sql.hold import Hold
 from everstep.adapters.stores.sql.keyring import SqlKeyring
 from everstep.adapters.stores.sql.marks import WithMarks
+from everstep.adapters.stores.sql.questions import meta
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.ports.housekeeping import KeptWorker
+from everstep.wire.times import maybe_instant
+
+COPIED: Final = "copied_at"
+"""In `meta` of a copy: what happened after that time is unknown to it."""
+
+
+@record
+class ForgetCopyUnit:
+    """A copy that was looked at is a store like any other."""
+
+    areas: tuple[str, ...] = ()
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> None:
+        desk.change("forget_meta", (COPIED,))
 
 
 @record
@@ -54,6 +70,14 @@ class SqlHousekeeping:
         """Whose tasks may go."""
         found = await self._hold().readers.read(lambda reader: reader.rows("list_ended", (status, before, limit)))
         return [(owner, TaskId(task)) for owner, task in found]
+
+    async def copied_at(self) -> Instant | None:
+        """What the copy says of itself."""
+        return maybe_instant(await self._hold().readers.read(lambda reader: meta(reader, COPIED)))
+
+    async def forget_copy(self) -> None:
+        """In its turn among the commits."""
+        await self._hold().writes.submit((ForgetCopyUnit(),))
 
     async def workers(self) -> Sequence[KeptWorker]:
         """The newest first."""

@@ -1,5 +1,6 @@
 """Keeping a store: is it sound, and a copy of it."""
 
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,7 @@ import apsw
 from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.sql.audit import CHECK_MAX_S, check_journals
 from everstep.adapters.stores.sql.hold import Reader
+from everstep.adapters.stores.sql.housekeeping import COPIED
 from everstep.adapters.stores.sql.moving import MOVED
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
 from everstep.domain.errors import Conflict, StoreRefused, Unavailable
@@ -17,8 +19,6 @@ from everstep.ports.store import Flaw
 from everstep.wire.event import Fetch
 from everstep.wire.times import to_text
 
-MARK: Final = "copied_at"
-"""In `meta` of a copy: what happened after that time is unknown to it."""
 LOCK: Final = "lock"
 """In `meta`: which lock file guards the store. Nobody holds a copy, however young its last beat is."""
 
@@ -36,8 +36,11 @@ def refuse_moved(connection: apsw.Connection) -> None:
         raise StoreRefused(f"this store was moved to {gone}", what_to_do=f"use it there: --store {gone}")
 
 
-def backup(path: Path, target: Path, at: Instant, fault: Fault = no_fault) -> None:
-    """A copy as of one moment, marked as a copy, flushed and checked before it gets its name."""
+def backup(path: Path, target: Path, at: Instant, fault: Fault = no_fault, *, artifacts: Path | None = None) -> None:
+    """A copy as of one moment, marked as a copy, flushed and checked before it gets its name; whoever holds it goes on.
+
+    With it go the payloads beside it: what the copy refers to was there before it was made.
+    """
     if target.exists():
         raise Conflict(f"{target} exists", what_to_do="name a new file")
     fault("backup.copy.before")
@@ -46,6 +49,9 @@ def backup(path: Path, target: Path, at: Instant, fault: Fault = no_fault) -> No
     try:
         _copy(path, unfinished)
         _mark(unfinished, at)
+        if artifacts is not None and artifacts.is_dir():
+            beside = target.with_name(f"{target.name}.artifacts")
+            shutil.copytree(artifacts, beside, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
         unfinished.chmod(0o600)
         unfinished.rename(target)
         sync_folder(target.parent)
@@ -71,7 +77,7 @@ def _mark(copy: Path, at: Instant) -> None:
     connection = connect(copy, write=True)
     try:
         read(connection, "use_rollback_journal")
-        read(connection, "put_meta", (MARK, to_text(at)))
+        read(connection, "put_meta", (COPIED, to_text(at)))
         read(connection, "forget_meta", (LOCK,))
         sound = read(connection, "quick_check") == [("ok",)]
         if not sound or one(connection, "get_application_id") != APPLICATION_ID:

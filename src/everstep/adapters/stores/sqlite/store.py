@@ -4,12 +4,12 @@ Writes go through one thread (`groupcommit`, `ledger`), reads through a few othe
 neither. What is returned is durable.
 """
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from everstep.adapters.stores.sql import audit, questions
+from everstep.adapters.stores.sql.housekeeping import COPIED
 from everstep.adapters.stores.sql.store import SqlStore
 from everstep.adapters.stores.sqlite import keeping
 from everstep.adapters.stores.sqlite.connect import Durability
@@ -81,7 +81,7 @@ class SqliteStore(SqlStore):
         copied_at = None
         if trouble is None:
             tasks, events, size_bytes = await hold.readers.read(questions.counts)
-            copied_at = await hold.readers.read(lambda reader: questions.meta(reader, keeping.MARK))
+            copied_at = await hold.readers.read(lambda reader: questions.meta(reader, COPIED))
         head = await hold.readers.read(audit.head) if whole and trouble is None else None
         return port.Info(
             kind="sqlite",
@@ -107,8 +107,3 @@ class SqliteStore(SqlStore):
         """Integrity of the file and of every journal; one line per problem."""
         hold = self._hold
         return await hold.readers.read(lambda reader: keeping.check(reader, hold.artifacts.read, hold.seal))
-
-    async def backup(self, target: Path) -> None:
-        """A verified copy, consistent as of one moment, marked as a copy."""
-        hold, at = self._hold, self._clock.now()
-        await asyncio.to_thread(keeping.backup, hold.path, target, at, self._setup.fault)
