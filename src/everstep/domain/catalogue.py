@@ -242,6 +242,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
         "the call was cut off because everything was halted",
         "the effect rule decides: call again, look, or ask",
     ),
+    "not_ours": _row(
+        Category.TRANSIENT,
+        _UNKNOWN,
+        "the call was given up while it was still at work, and somebody else makes it by now",
+        "nothing: whoever holds the task goes on with it",
+    ),
     "not_called": _row(Category.TRANSIENT, _NONE, "the call was never made", "nothing: it is made now"),
     "answered_fail": _row(Category.LOGIC, _NONE, "someone answered: fail", "retry the task, or fork it"),
     "child_failed": _row(Category.LOGIC, _MADE, "the task that the step made did not complete", "look at that task"),

@@ -166,12 +166,12 @@ def _lost(state: TaskState, ended: Ended, lost: Lost, at: Instant) -> tuple[e.Dr
     closed = _ENDED_AS[lost.ended](
         attempt=step.attempt.number,
         error=error,
-        effect_state=EffectState.UNKNOWN,
+        effect_state=EffectState.NONE if lost.safe else EffectState.UNKNOWN,
         called=True,
         duration_s=(at - step.attempt.started_at) / 1000,
     )
     first = (e.Draft(step=ended.path, body=closed), *_probed(ended.path, step, probe))
-    if _given_up(state, ended.path, at):
+    if lost.safe or _given_up(state, ended.path, at):
         return first
     match _unclear(state, step, probe):
         case Resolution.CALL_AGAIN:

@@ -77,17 +77,23 @@ def _supersede(state: TaskState, path: StepPath, *, items_stand: bool) -> None:
     new = state.steps[path] = StepState(path)
     new.attempts, new.tries, new.arguments = old.attempts, old.tries + bool(old.attempts), old.arguments
     new.asked, new.asked_after = old.asked, old.asked_after
+    new.settled = settled_by(old)
     new.approval = new.spent = old.approval  # what is done anew is asked about anew
     for index in range(old.items_next):
         item = state.steps.get(item_path(path, index))
         if item is None or (items_stand and item.status is StepStatus.COMPLETED):
             continue
-        state.past[item.path] = (item.attempts, item.tries + bool(item.attempts))
+        state.past[item.path] = (item.attempts, item.tries + bool(item.attempts), settled_by(item))
         del state.steps[item.path]
     if items_stand:
         new.items = old.items
         new.items_ended = sum(item_path(path, index) in state.steps for index in range(old.items_next))
         new.items_next = first_gap(state, path, 0)
+
+
+def settled_by(step: StepState) -> int:
+    """A step that completed begins anew; one that did not goes on where its calls have come to."""
+    return step.attempts if step.status is StepStatus.COMPLETED else step.settled
 
 
 def plan_revised(state: TaskState, body: e.PlanRevised, _step: StepPath | None, _at: Instant) -> None:

@@ -24,7 +24,7 @@ def step_of(state: TaskState, path: StepPath) -> StepState:
         if index == step.items_next:
             step.items_next = first_gap(state, step.path, index + 1)
         if state.past:  # an item of a new generation goes on counting where the last one stopped
-            found.attempts, found.tries = state.past.get(path, (0, 0))
+            found.attempts, found.tries, found.settled = state.past.get(path, (0, 0, 0))
     return found
 
 

@@ -94,6 +94,8 @@ class Lost:
     probe: Probe | None = None
     why: Failure | None = None
     ended: Literal["killed", "abandoned"] = "abandoned"
+    safe: bool = False
+    """Whether it ended where the tool had said that nothing was half done."""
 
 
 Outcome: TypeAlias = Succeeded | Failed | Asked | Waits | Listens | Spawns | Lost

@@ -55,6 +55,7 @@ class StepState:
     attempts: int = 0
     tries: int = 0
     """Logical tries: a crash repeats the key of a try, a deliberate retry begins a new one."""
+    settled: int = 0  # attempts that led to an outcome which somebody set aside: nothing of them is gone on with
     retries: int = 0
     """Transient ones used by the tool in force; those of other categories stand in the detour."""
     retry_at: Instant | None = None
@@ -78,8 +79,7 @@ class StepState:
     asked_after: int = 0  # how many outcomes that function had heard then: it can depend on no later one
     answer: JsonValue = None
     grant: Grant | None = None
-    approval: PauseId | None = None
-    """The approval that its latest call has used."""
+    approval: PauseId | None = None  # the one that its latest call has used
     spent: PauseId | None = None
     """An approval that covers this path no longer: somebody decided to call anew."""
     decision: JsonObject | None = None
@@ -186,7 +186,7 @@ class TaskState(Vouched):
     """Tasks that steps of this one wait for."""
     listening: dict[StepPath, None] = field(default_factory=dict)
     """Steps that wait for a signal."""
-    past: dict[StepPath, tuple[int, int]] = field(default_factory=dict)
+    past: dict[StepPath, tuple[int, int, int]] = field(default_factory=dict)
     """Attempts and tries of items that an earlier generation left behind: both count on."""
     awaiting: dict[StepPath, StepPath] = field(default_factory=dict)
     """Steps that wait for a producer which was put back: it takes their place among the parallel ones."""

@@ -7,44 +7,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from everstep.domain.detour import source_of
-from everstep.domain.ids import Instant, StepPath, TaskId, split_path
+from everstep.domain.ids import Instant, split_path
 from everstep.domain.plan import LimitsSpec, attempt_limits
 from everstep.domain.redact import RedactedStream
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.usage import Measured, Meter, Usage
-from everstep.domain.values import JsonValue
 from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
+from everstep.engine.lasting import AT_A_SAFE_POINT, LastingCall, StandStill
 from everstep.engine.timing import attempt_ends
-from everstep.ports.sink import Sink
-from everstep.ports.tool import Log, Origin, ResourceExceeded
+from everstep.ports.tool import Origin, ResourceExceeded
+
+__all__ = ["AT_A_SAFE_POINT", "CallContext", "StandStill"]
 
 
-class CallLog:
-    """Lines of one attempt, on their way to the operator's log."""
-
-    __slots__ = ("_attempt", "_sink", "_step", "_task")
-
-    def __init__(self, sink: Sink, intent: Intent) -> None:
-        self._sink = sink
-        self._task, self._step, self._attempt = intent.task, intent.step, intent.attempt.number
-
-    def info(self, text: str, **fields: JsonValue) -> None:
-        """Worth knowing."""
-        self._sink.note(text, task=self._task, step=self._step, attempt=self._attempt, **fields)
-
-    def warning(self, text: str, **fields: JsonValue) -> None:
-        """Worth a look."""
-        self._sink.note(text, level="warning", task=self._task, step=self._step, attempt=self._attempt, **fields)
-
-
-class CallContext:
+class CallContext(LastingCall):
     """The `ctx` of a running call. Made for every call, so it computes nothing before it is asked."""
 
     __slots__ = (
-        "_ending",
-        "_intent",
-        "_kit",
         "_meter",
         "_state",
         "_streamed",
@@ -56,13 +36,11 @@ class CallContext:
 
     def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
         spec, step = state.specs[split_path(intent.step)[0]], state.steps[intent.step]
+        super().__init__(intent, kit)
         said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
         if intent.attempt.number > 1 or step.detour is not None or spec.retry is not None:
             said = attempt_ends(state, intent.step, kit, intent.attempt.started_at)
-        self._intent = intent
-        self._kit = kit
         self._state = state
-        self._ending: asyncio.Event | None = None
         self._meter: Meter | None = None
         self._streamed: RedactedStream | None = None
         self.timeout_ms = said or kit.limits.step_timeout_ms
@@ -71,36 +49,12 @@ class CallContext:
         self.answer = step.answer
 
     @property
-    def task_id(self) -> TaskId:
-        return self._intent.task
-
-    @property
-    def step_id(self) -> StepPath:
-        return self._intent.step
-
-    @property
-    def attempt(self) -> int:
-        return self._intent.attempt.number
-
-    @property
     def workdir(self) -> Path:
         return Path(os.path.normpath(Path(self._kit.home) / self._state.workspace))
 
     @property
-    def idempotency_key(self) -> str:
-        return self._intent.attempt.idempotency_key
-
-    @property
     def deadline(self) -> datetime:
         return datetime.fromtimestamp((self._intent.attempt.started_at + self.timeout_ms) / 1000, UTC)
-
-    @property
-    def cancelled(self) -> bool:
-        return self._ending is not None and self._ending.is_set()
-
-    @property
-    def log(self) -> Log:
-        return CallLog(self._kit.sink, self._intent)
 
     @property
     def origin(self) -> Origin:

@@ -13,7 +13,7 @@ from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.catalog import Entry
-from everstep.engine.context import CallContext
+from everstep.engine.context import AT_A_SAFE_POINT, CallContext, StandStill
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
 from everstep.engine.secrecy import asked_safely, judged, revealed
@@ -45,6 +45,8 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     assert isinstance(arguments, dict)
     call = Call(tool, arguments, attempt.effect, attempt.idempotency_key)
     ctx = CallContext(intent, entry, state, kit)
+    if attempt.number > 1:  # a first one has nowhere to go on from
+        await ctx.recall(state.steps[intent.step].settled)
     began, renewals = kit.clock.monotonic(), kit.breakers.renewals.count
     if kit.lapsed:  # the last look: somebody else may have this task by now
         return LAPSED
@@ -65,6 +67,8 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
         return replace(outcome, usage=used) if used is not None and isinstance(outcome, Succeeded | Failed) else outcome
     ctx.end()
     error = result.error
+    if isinstance(error, StandStill):
+        return AT_A_SAFE_POINT
     if isinstance(error, NeedsInput):
         return asked_safely(
             Asked(question=str(error), schema=error.schema, by=error.by, usage=ctx.used()), kit.catalog.redactor

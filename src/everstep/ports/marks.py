@@ -1,6 +1,6 @@
 """Marks: how far a task was said to be, and how far the calls of a step have come. No event tells of them."""
 
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from everstep.domain.ids import Digest, StepPath, TaskId
 from everstep.domain.record import record
@@ -18,6 +18,14 @@ class Mark:
     """Of the arguments: with others it means nothing."""
     cursor: JsonValue
 
+    def of(self, tool: str, input: Digest) -> bool:
+        """Whether it was this call."""
+        return (self.tool, self.input) == (tool, input)
+
+
+Kept: TypeAlias = Literal["kept", "pausing", "gone"]
+"""It is kept; it is, and the task is to stand still; it is not."""
+
 
 class Marks(Protocol):
     """The verbs. Every write is durable when its call returns."""
@@ -28,8 +36,8 @@ class Marks(Protocol):
     async def told(self, task: TaskId, generation: int) -> float:
         """How far it was said to be; 0 if nobody has."""
 
-    async def put(self, lease: Lease, step: StepPath, mark: Mark) -> bool:
-        """In place of the one before. False, and nothing kept: the lease is gone, or a later attempt has spoken."""
+    async def put(self, lease: Lease, step: StepPath, mark: Mark) -> Kept:
+        """In place of the one before; but not if the lease is gone, or a later attempt has spoken."""
 
     async def find(self, task: TaskId, step: StepPath) -> Mark | None:
         """The last one."""

@@ -16,6 +16,7 @@ from everstep.domain.plan import Effect, LimitsSpec, PlanSpec
 from everstep.domain.record import hot_record, record
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.ports.lasting import Lasting
 
 Isolation: TypeAlias = Literal["inline", "thread", "process"]
 Prior: TypeAlias = estimate.Prior
@@ -92,7 +93,7 @@ class Origin:
 
 
 @runtime_checkable
-class Ctx(Protocol):
+class Ctx(Lasting, Protocol):
     """What a running call may know and say."""
 
     @property

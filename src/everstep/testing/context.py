@@ -47,6 +47,7 @@ class Context:
     origin: Origin = field(default_factory=Origin)
     bounds: LimitsSpec | None = None
     left: LimitsSpec = LimitsSpec()
+    cursor: JsonValue = None
     fractions: list[float] = field(default_factory=list)
     streamed: list[str] = field(default_factory=list)
     used: list[object] = field(default_factory=list)
@@ -62,6 +63,10 @@ class Context:
     async def wait_cancelled(self) -> None:
         """Nobody cancels."""
         await asyncio.Event().wait()
+
+    async def checkpoint(self, cursor: JsonValue) -> None:
+        """Kept: where another call would go on."""
+        self.cursor = cursor
 
     def progress(self, fraction: float, text: str | None = None) -> None:  # noqa: ARG002
         """Kept."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, TypedDict
+from urllib.request import urlopen
 
 from everstep.authoring.tool import FunctionTool, tool
 from everstep.domain.failure import Category, EffectState
@@ -114,6 +115,17 @@ async def fail(
     return {"attempt": ctx.attempt}
 
 
+@tool.idempotent("sim.units")
+def units(n: int, url: str, *, ctx: Ctx) -> dict[str, int]:
+    """Ask `url` for one unit after the other, each with its number, and say so after each."""
+    first = ctx.cursor if isinstance(ctx.cursor, int) else 0
+    for number in range(first, n):
+        with urlopen(f"{url}?unit={number}", timeout=30) as answer:  # noqa: S310 -- the test's own server
+            answer.read()
+        ctx.checkpoint(number + 1)
+    return {"units": n, "first": first}
+
+
 async def _act(label: str, seconds: float, ctx: Ctx) -> Made:
     """The first line is the effect; the time after it is there for kills to land in."""
     made = _made(label, ctx)
@@ -194,6 +206,7 @@ def sim_tools() -> tuple[FunctionTool[..., Any], ...]:
     return (
         sleep,
         fail,
+        units,
         effect_pure,
         effect_idempotent,
         effect_verifiable,

@@ -50,22 +50,24 @@ class Ended:
     """Walls that could not be built, so it did not begin."""
     gone: bool = True
     """Whether nothing of it is left."""
-    answer: bytes = b""
 
 
 class Child:
     """One program, from start to end."""
 
-    def __init__(self, program: Program, *, answers: bool = False, heard: Heard | None = None) -> None:
-        """With `heard`, it is one that stays and talks: what it prints goes there, `say` is what it reads."""
+    def __init__(self, program: Program, *, answered: Heard | None = None, heard: Heard | None = None) -> None:
+        """With `heard`, it is one that stays and talks: what it prints goes there, `say` is what it reads.
+
+        With `answered` it answers on a line of its own, and may be told more on the way.
+        """
         self._program = program
-        self._answers = answers
-        self._talks = heard is not None
+        self._answers = answered is not None
+        self._talks = heard is not None or self._answers
         self._stdin: IO[bytes] | None = None
         self._unsent = bytearray(program.stdin)
         self._out = Stream(program.bounds.output_bytes) if heard is None else Spoken(0, told=heard)
         self._err = Stream(program.bounds.output_bytes)
-        self._said = Stream(program.bounds.output_bytes * 16)
+        self._said = Spoken(0, told=answered) if answered is not None else None
         self._report = Stream(4_096)
         roots = None if "cgroup" in program.without else best_roots()
         self._group = new_group(roots, program.bounds.memory_bytes, program.bounds.processes)
@@ -92,7 +94,7 @@ class Child:
         loop.add_reader(handle, ended.set)
         streams = [(process.stdout, self._out), (process.stderr, self._err)]
         streams += [(os.fdopen(pipes[1][0], "rb"), self._report)]
-        streams += [(os.fdopen(pipes[2][0], "rb"), self._said)] if self._answers else []
+        streams += [(os.fdopen(pipes[2][0], "rb"), self._said)] if self._said is not None else []
         for pipe, stream in streams:
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
@@ -237,7 +239,6 @@ class Child:
             containment=held,
             refused=refused,
             gone=gone,
-            answer=bytes(self._said.data),
         )
 
     def held(self) -> JsonObject | None:

@@ -1,9 +1,11 @@
 """A function tool called in a process of its own: what it may use is enforced, and it can always be ended."""
 
+import asyncio
 import builtins
 import inspect
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,7 @@ async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int 
             "workdir": workdir,
             "idempotency_key": ctx.idempotency_key,
             "answer": ctx.answer,
+            "cursor": ctx.cursor,
             "deadline": ctx.deadline.timestamp(),
             "trusted": ctx.origin.trusted,
         },
@@ -60,7 +63,7 @@ async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int 
         argv=(sys.executable, "-m", "everstep.adapters.isolation.serve"),
         cwd=workdir,
         env={"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONDONTWRITEBYTECODE": "1"},
-        stdin=json.dumps(order).encode(),
+        stdin=json.dumps(order).encode() + b"\n",
         bounds=bounds_of(ctx),
         network=any(need.startswith("net") for need in function.spec.permissions),
         uid=uid,
@@ -68,41 +71,100 @@ async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int 
         writes=(workdir,),
         require=require,
     )
-    ended = await Child(program, answers=True).run()
+    answers = Answers(ctx, most=16 * program.bounds.output_bytes)
+    child = Child(program, answered=answers.hear)
+    answers.reply = child.say
+    try:
+        ended = await child.run()
+    finally:
+        answers.close()
     report(ended, ctx)
+    if answers.still is not None:
+        raise answers.still
     refuse_broken(ended, call.tool)
     said = bytes(ended.stderr.data[-500:]).decode(errors="replace").strip()
     try:
-        return _answer(ended.answer, ctx, said or f"it ended with exit code {ended.exit_code}, signal {ended.signal}")
+        return answers.result(said or f"it ended with exit code {ended.exit_code}, signal {ended.signal}")
     except MemoryError as error:  # it was refused what it asked for, and ended by itself
         most = program.bounds.memory_bytes
         raise exceeded(("memory", most + 1, most), ended) from error
 
 
-def _answer(lines: bytes, ctx: Ctx, trouble: str) -> JsonValue:
-    for line in lines.splitlines():
-        ((what, value),) = json.loads(line).items()
+class Answers:
+    """What a child says, line by line, as it comes; its result is judged when it has ended."""
+
+    def __init__(self, ctx: Ctx, most: int) -> None:
+        self._ctx = ctx
+        self._left = most
+        """So many bytes are listened to."""
+        self._part = b""
+        self._last: tuple[str, Any] | None = None
+        self._usage: list[dict[str, Any]] = []
+        self._keeping: set[asyncio.Task[None]] = set()
+        self.reply: Callable[[bytes], None] = lambda _: None
+        self.still: Exception | None = None
+        """Why it was not to go on after a checkpoint."""
+
+    def hear(self, piece: bytes) -> None:
+        """Some more of it."""
+        piece, self._left = piece[: max(0, self._left)], self._left - len(piece)
+        *lines, self._part = (self._part + piece).split(b"\n")
+        for line in lines:
+            try:
+                ((what, value),) = json.loads(line).items()
+                self._said(what, value)
+            except (ValueError, TypeError, KeyError, AttributeError):  # somebody else writes there: not listened to
+                self._left, self._last = 0, None
+
+    def _said(self, what: str, value: Any) -> None:
         match what:
-            case "result":
+            case "progress":
+                self._ctx.progress(value["fraction"], value["text"])
+            case "stream":
+                self._ctx.stream(value)
+            case "log":
+                self._ctx.log.info(value["text"], **value["fields"])
+            case "usage":
+                self._usage.append(value)
+            case "checkpoint":
+                keeping = asyncio.ensure_future(self._keep(value))
+                self._keeping.add(keeping)
+                keeping.add_done_callback(self._keeping.discard)
+            case _:
+                self._last = what, value
+
+    async def _keep(self, cursor: JsonValue) -> None:
+        """It waits for our word; if it must not go on, it is told so, and ends."""
+        try:
+            await self._ctx.checkpoint(cursor)
+        except ToolError as error:
+            self.still = error
+        self.reply(b"kept\n" if self.still is None else b"stop\n")
+
+    def close(self) -> None:
+        """It has ended: nobody waits for an answer."""
+        for keeping in self._keeping:
+            keeping.cancel()
+
+    def result(self, trouble: str) -> JsonValue:
+        """What it returned; raises what it raised."""
+        for used in self._usage:
+            self._ctx.usage(**used)
+        match self._last:
+            case ("result", value):
                 result: JsonValue = value
                 return result
-            case "invalid":
+            case ("invalid", _):
                 return float("nan")  # judged where every result is
-            case "asked":
+            case ("asked", value):
                 raise NeedsInput(value["question"], value["schema"], by=value["by"])
-            case "failed":
+            case ("failed", value):
                 raise ChildError(value)
-            case "raised":
+            case ("raised", value):
                 raise _exception(value)
-            case "progress":
-                ctx.progress(value["fraction"], value["text"])
-            case "stream":
-                ctx.stream(value)
-            case "usage":
-                ctx.usage(**value)
             case _:
-                ctx.log.info(value["text"], **value["fields"])
-    raise ChildDied(f"the process ended without an answer: {trouble}", code="process_died", effect_state="unknown")
+                what = f"the process ended without an answer: {trouble}"
+                raise ChildDied(what, code="process_died", effect_state="unknown")
 
 
 class ChildError(ToolError):

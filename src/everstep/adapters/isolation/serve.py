@@ -8,7 +8,7 @@ import runpy
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -20,12 +20,15 @@ from everstep.domain.raised import plain_details, text_of
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonValue
 from everstep.ports.function import Function
-from everstep.ports.tool import NeedsInput, Origin, ToolError
+from everstep.ports.tool import Misconfigured, NeedsInput, Origin, ToolError
+
+STOPPED = 75
+"""How it ends when the engine says that it must not go on."""
 
 
 def main() -> None:
     """The one call."""
-    order = json.loads(sys.stdin.buffer.read())
+    order = json.loads(sys.stdin.buffer.readline())
     said = Said(int(os.environ.pop("EVERSTEP_ANSWER")))
     sys.path[:0] = [path for path in order["path"] if path not in sys.path]
     try:
@@ -80,7 +83,8 @@ def _raised(error: Exception) -> dict[str, Any]:
     at = frames[-1] if frames else None
     place = "" if at is None else f" ({PurePath(at.filename).name}:{at.lineno})"
     args = [arg for arg in error.args if isinstance(arg, str | int | float | None)]
-    return {"type": type(error).__name__, "args": args, "text": f"{type(error).__name__}: {text_of(error)}{place}"}
+    known = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+    return {"type": known, "args": args, "text": f"{type(error).__name__}: {text_of(error)}{place}"}
 
 
 class Said:
@@ -115,6 +119,13 @@ class ChildLog:
         self._said.say("log", {"text": text, "fields": {**fields, "level": "warning"}})
 
 
+class Kept:
+    """What awaiting has nothing to wait for."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
 class ChildCtx:
     """The `ctx` of a call in a process of its own."""
 
@@ -125,6 +136,7 @@ class ChildCtx:
         self.workdir = Path(facts["workdir"])
         self.idempotency_key: str = facts["idempotency_key"]
         self.answer: JsonValue = facts["answer"]
+        self.cursor: JsonValue = facts["cursor"]
         self.deadline = datetime.fromtimestamp(facts["deadline"], UTC)
         self.cancelled = False
         self.log = ChildLog(said)
@@ -144,12 +156,24 @@ class ChildCtx:
         """A cancelled call is ended from outside."""
         await asyncio.Event().wait()
 
+    def checkpoint(self, cursor: JsonValue) -> Awaitable[None]:
+        """Told to the engine, which says whether it is kept and the call may go on."""
+        try:
+            json.dumps(cursor, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise Misconfigured(f"a checkpoint is a small JSON value: {error}") from error
+        self._said.say("checkpoint", cursor)
+        if sys.stdin.buffer.readline() != b"kept\n":
+            raise SystemExit(STOPPED)
+        self.cursor = cursor
+        return Kept()
+
     def progress(self, fraction: float, text: str | None = None) -> None:
-        """Told to the engine when the call has ended."""
+        """Told to the engine as it happens."""
         self._said.say("progress", {"fraction": fraction, "text": text})
 
     def stream(self, text: str) -> None:
-        """Told to the engine when the call has ended."""
+        """Told to the engine as it happens."""
         self._said.say("stream", text)
 
     def usage(

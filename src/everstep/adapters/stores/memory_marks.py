@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from everstep.adapters.stores.kept import Kept
 from everstep.domain.ids import StepPath, TaskId
+from everstep.domain.states import TaskStatus
 from everstep.domain.task import Lease
+from everstep.ports.marks import Kept as Word
 from everstep.ports.marks import Mark
 
 
@@ -26,15 +28,15 @@ class MemoryMarks:
         known, fraction = self._told.get(task, (0, 0.0))
         return fraction if known == generation else 0.0
 
-    async def put(self, lease: Lease, step: StepPath, mark: Mark) -> bool:
+    async def put(self, lease: Lease, step: StepPath, mark: Mark) -> Word:
         """In place of the one before."""
         kept, before = self._tasks.get(lease.task), self._marks.get((lease.task, step))
         if kept is None or (kept.epoch, kept.worker) != (lease.epoch, lease.worker):
-            return False
+            return "gone"
         if before is not None and before.attempt > mark.attempt:
-            return False
+            return "gone"
         self._marks[lease.task, step] = mark
-        return True
+        return "pausing" if kept.row.status is TaskStatus.PAUSING else "kept"
 
     async def find(self, task: TaskId, step: StepPath) -> Mark | None:
         """The last one."""

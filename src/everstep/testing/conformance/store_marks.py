@@ -40,23 +40,24 @@ async def only_its_holder_says_how_far_a_call_is(rig: Rig) -> None:
         state = await on.held()
         marks, lease = on.store.marks, lease_of(state)
         assert await marks.find(state.id, ONE) is None
-        assert await marks.put(lease, ONE, MARK)
+        assert await marks.put(lease, ONE, MARK) == "kept"
         assert await marks.find(state.id, ONE) == MARK
         later = replace(MARK, attempt=2, cursor={"done": 5})
-        assert await marks.put(lease, ONE, later)
-        assert not await marks.put(lease, ONE, MARK), "an attempt that was given up speaks no more"
-        assert not await marks.put(replace(lease, epoch=Epoch(lease.epoch + 1)), ONE, replace(later, attempt=3))
-        assert not await marks.put(replace(lease, task=f.new_task().id), ONE, MARK)
+        assert await marks.put(lease, ONE, later) == "kept"
+        assert await marks.put(lease, ONE, MARK) == "gone", "an attempt that was given up speaks no more"
+        assert await marks.put(replace(lease, epoch=Epoch(lease.epoch + 1)), ONE, replace(later, attempt=3)) == "gone"
+        assert await marks.put(replace(lease, task=f.new_task().id), ONE, MARK) == "gone"
     async with scene(rig) as on:
         assert await on.store.marks.find(state.id, ONE) == later
-        assert not await on.store.marks.put(replace(lease, worker=on.me.id), ONE, replace(later, attempt=3))
+        stranger = replace(lease, worker=on.me.id)
+        assert await on.store.marks.put(stranger, ONE, replace(later, attempt=3)) == "gone"
 
 
 async def marks_go_with_their_task(rig: Rig) -> None:
     async with scene(rig) as on:
         state = await on.held()
         marks = on.store.marks
-        assert await marks.put(lease_of(state), ONE, MARK)
+        assert await marks.put(lease_of(state), ONE, MARK) == "kept"
         await marks.tell(state.id, 1, 0.5)
         done(await on.commit(f.step_commit(state, f.finished())))
         assert await cast("Traffic", on.store).housekeeping.delete("local", state.id, f.NOW)

@@ -3,15 +3,16 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from everstep.adapters.stores.sql.apply import COMMAND_BYTES
 from everstep.adapters.stores.sql.desk import Desk
 from everstep.adapters.stores.sql.hold import Hold
 from everstep.domain.ids import Digest, StepPath, TaskId
 from everstep.domain.record import record
+from everstep.domain.states import TaskStatus
 from everstep.domain.task import Lease
-from everstep.ports.marks import Mark
+from everstep.ports.marks import Kept, Mark
 
 SHARES: Final = 10_000
 """Of a whole."""
@@ -42,13 +43,15 @@ class MarkUnit:
     areas: tuple[str, ...] = ()
     size_bytes: int = COMMAND_BYTES
 
-    def apply(self, desk: Desk) -> bool:
+    def apply(self, desk: Desk) -> Kept:
         guard, lease, mark = desk.guard(self.lease.task), self.lease, self.mark
         if guard is None or (guard.epoch, guard.worker) != (lease.epoch, lease.worker):
-            return False
+            return "gone"
         body = json.dumps(mark.cursor)
         values = (lease.task, self.step, mark.attempt, mark.tool, mark.input, body)
-        return desk.change("put_checkpoint", values) == 1
+        if desk.change("put_checkpoint", values) != 1:
+            return "gone"
+        return "pausing" if guard.status is TaskStatus.PAUSING else "kept"
 
 
 class SqlMarks:
@@ -67,10 +70,10 @@ class SqlMarks:
         rows = await self._hold().readers.read(lambda reader: reader.rows("told_progress", (task,)))
         return max((share / SHARES for known, share in rows if known == generation), default=0.0)
 
-    async def put(self, lease: Lease, step: StepPath, mark: Mark) -> bool:
+    async def put(self, lease: Lease, step: StepPath, mark: Mark) -> Kept:
         """Durable when this returns."""
         (kept,) = await self._hold().writes.submit((MarkUnit(lease=lease, step=step, mark=mark),))
-        return bool(kept)
+        return cast("Kept", kept)
 
     async def find(self, task: TaskId, step: StepPath) -> Mark | None:
         """The last one."""

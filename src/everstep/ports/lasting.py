@@ -1,0 +1,21 @@
+"""What a running call may leave behind before it ends: how far it has come."""
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from everstep.domain.values import JsonValue
+
+
+class Lasting(Protocol):
+    """The part of `ctx` that is durable."""
+
+    @property
+    def cursor(self) -> JsonValue:
+        """The last checkpoint of this call, made by an attempt that did not end well; None: from the beginning."""
+
+    def checkpoint(self, cursor: JsonValue) -> Awaitable[None]:
+        """Everything up to here is done and is not to be done again. To be awaited in async tools; others just call.
+
+        It is durable when this returns, and a safe point: a call that is to stand still ends here, and goes on from
+        here later. Raises where the call must not go on.
+        """
