@@ -17,6 +17,7 @@ import click
 import pytest
 import yaml
 
+from everstep import Plan
 from everstep.doors.cli.main import everstep
 from everstep.settings import load_settings
 from everstep.wire.plan import read_plan
@@ -49,13 +50,16 @@ def test_no_link_leads_nowhere() -> None:
     assert dead == []
 
 
-def as_plan(block: str, _folder: Path) -> None:
+def as_plan(block: str, folder: Path) -> None:
     """A whole plan, its steps, or one of them; manifests of others need only be YAML."""
     documents = list(yaml.safe_load_all(block))
     if len(documents) > 1 or "apiVersion" in documents[0]:
         return
     said = documents[0] if isinstance(documents[0], dict) else {"steps": documents[0]}
     assert read_plan(json.dumps({"name": "documented", **said})).problems == ()
+    if "name" in said:
+        (folder / "documented.plan.yaml").write_text(block, encoding="utf-8")
+        assert Plan.load(folder / "documented.plan.yaml").check() == ()
 
 
 def as_settings(block: str, folder: Path) -> None:
@@ -73,7 +77,11 @@ def as_commands(block: str, _folder: Path) -> None:
         command: click.Command = everstep
         rest, context = words[1:], click.Context(everstep, info_name="everstep")
         while isinstance(command, click.Group) and rest:
-            _, found, rest = command.resolve_command(context, rest)
+            context = command.make_context(command.name, rest, parent=context)
+            left = [*context._protected_args, *context.args]  # what a group leaves to its command
+            if not left:
+                break
+            _, found, rest = command.resolve_command(context, left)
             assert found is not None, line
             command = found
         command.make_context(command.name, rest, parent=context)
