@@ -31,14 +31,16 @@ check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests
 	$(BIN)/python scripts/write_docs.py --check
 	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) --part first $(FAST)
 
-bench: $(DASHBOARD) parts ## measure, against floors
+bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.streams
 	$(BIN)/python -m bench.streams --slow 200 --seconds 45
 	$(BIN)/python -m bench.calibration
 	$(BIN)/python -m bench.dashboard
 	$(BIN)/python -m bench.concurrency
+	$(BIN)/python -m bench.api_reads
 	$(BIN)/python -m bench.fleet
+	$(BIN)/python -m bench.figures
 
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture

@@ -2,22 +2,18 @@
 
 import argparse
 import json
-import os
-import platform
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.report import Pair, failures, lines
+from bench.kept import OUT, ROOT, keep
+from bench.report import Pair, failures, figures, lines
 
-ROOT = Path(__file__).parents[1]
-OUT = ROOT / "bench" / "out"
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 CELLS = ("seq", "100")
 STARTS = 7
@@ -91,20 +87,8 @@ def file_system(folder: Path) -> str:
 
 
 def write(cells: dict[str, list[Pair]], single: dict[str, float], missed: list[str]) -> None:
-    import apsw
-
-    OUT.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    told = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit.stdout.strip() or None,
-        "machine": {
-            "system": platform.platform(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-            "sqlite": apsw.sqlite_lib_version(),
-            "reference_sqlite": sqlite3.sqlite_version,
-        },
+    raw = {
+        "reference_sqlite": sqlite3.sqlite_version,
         "cells": {
             cell: [{"reference": pair.reference, "ours": pair.ours, "ratio": pair.ratio} for pair in pairs]
             for cell, pairs in cells.items()
@@ -112,7 +96,7 @@ def write(cells: dict[str, list[Pair]], single: dict[str, float], missed: list[s
         "single": single,
         "below_the_floor": missed,
     }
-    (OUT / "latest.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    keep("The engine beside a bare writer", "python -m bench", list(figures(cells, single)), raw)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from statistics import quantiles
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
+from bench.kept import at_most, keep
 from everstep import Engine, Plan
 
 Json: TypeAlias = dict[str, Any]
@@ -108,6 +109,8 @@ def main() -> int:
         figures = measure(folder, task)
     for read, (middle, late, most) in figures.items():
         print(f"{read:26} p50 {middle:7.1f} ms   p95 {late:7.1f} ms   {'ok' if late <= most else f'OVER {most}'}")
+    kept = [at_most(f"{read}, p95", late, most) for read, (_, late, most) in figures.items()]
+    keep(f"Reads over HTTP with {count:,} tasks in the store", "python -m bench.api_reads", kept)
     return int(any(late > most for _, late, most in figures.values()))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from heapq import heappop
 from statistics import median
 
+from bench.kept import Figure, keep
 from everstep import Plan
 from everstep.domain.ids import Instant
 from everstep.domain.quantities import parse_duration
@@ -171,6 +172,13 @@ def main() -> int:
     scores = asyncio.run(calibrate(given.tasks, given.seed))
     whole = together(scores)
     print(json.dumps({**{name: score.json() for name, score in scores.items()}, "all": whole.json()}, indent=1))
+    told = f"{whole.share:.1%} of {whole.n:,} tasks"
+    held = TARGET[0] <= whole.share <= TARGET[1]
+    figures = [
+        Figure("ended within their 80 % interval", told, f"{TARGET[0]:.0%} to {TARGET[1]:.0%}", held),
+        Figure("the middle was off by (median)", f"{whole.json()['median_error']:.1%}"),
+    ]
+    keep("Estimates", "python -m bench.calibration", figures, {name: score.json() for name, score in scores.items()})
     return 0 if TARGET[0] <= whole.share <= TARGET[1] else 1
 
 

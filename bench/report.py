@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from bench.kept import Figure
+
+NAMES = {"seq": "one task", "100": "100 tasks in flight"}
 FLOORS = {"seq": 0.5, "100": 0.3}
 """Steps per second as a share of the reference of the same minute."""
 CEILINGS = {"import_ms": 150.0, "help_ms": 250.0, "rss_mb": 60.0}
@@ -54,6 +57,21 @@ def lines(cells: dict[str, list[Pair]], single: dict[str, float]) -> Iterator[st
     for name, value in single.items():
         bound = f"   at most {CEILINGS[name]:g}" if name in CEILINGS else ""
         yield f"{name:<22}{value:>12.3f}{bound}"
+
+
+def figures(cells: dict[str, list[Pair]], single: dict[str, float]) -> Iterator[Figure]:
+    """The same to keep."""
+    for cell, pairs in cells.items():
+        ratio = Spread.of(pair.ratio for pair in pairs)
+        ours = Spread.of(pair.ours["steps_s"] for pair in pairs)
+        floor = FLOORS[cell]
+        yield Figure(f"{NAMES[cell]}, share of the writer", ratio.show(2), f"≥ {floor}", ratio.median >= floor)
+        yield Figure(f"{NAMES[cell]}, steps a second", ours.show(0))
+        yield Figure(f"{NAMES[cell]}, CPU ms a step", Spread.of(pair.ours["cpu_ms_step"] for pair in pairs).show(3))
+    for name, value in single.items():
+        most = CEILINGS.get(name)
+        target, met = (f"≤ {most:g}", value <= most) if most is not None else ("", None)
+        yield Figure(name, f"{value:.3g}", target, met)
 
 
 def failures(cells: dict[str, list[Pair]], single: dict[str, float]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 
+from bench.kept import at_most, keep
 from everstep import Engine, Plan, tool
 from everstep.domain.events import ActorKind
 from everstep.doors.http import listen
@@ -255,6 +256,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="es-") as folder:
         found = asyncio.run(measure(given.clients, given.slow, given.seconds, Path(folder)))
     print(json.dumps(found))
+    figures = [
+        at_most(name, found[name], most, unit="")
+        for name, most in TARGETS.items()
+        if name != "p95_ms" or not found["slow"]
+    ]
+    who = f"{given.clients:,} clients" + (f", {given.slow} of which never read" if given.slow else "")
+    keep(f"Events to {who}", f"python -m bench.streams --slow {given.slow}", figures, found)
     wrong = missed(found)
     for line in wrong:
         print(f"missed: {line}", file=sys.stderr)
