@@ -1,69 +1,108 @@
-"""How the dashboard copes with a large task: `python -m bench.dashboard`. Figures only: frames depend on the machine.
+"""How the dashboard copes with a large task, a large output and many lines: `python -m bench.dashboard`.
 
-500 steps, one of them with 10,000 items: until it can be used, until its whole journal is there, frames while
-scrolling, tasks of the page that blocked longer than 50 ms, nodes and heap.
+Work of the page is told in CPU time of its main thread, task by task and frame by frame (Chromium's own trace), so that
+the figures hold on a machine that others use too. Wall clock times stand beside them.
 """
 
+import json
 import tempfile
 import time
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
-from scripts.build_dashboard import build
+from scripts.build_dashboard import STATIC, build
 from tests.browser.stage import Stage, chromium
+from tests.browser.trace import heap_mb, scroll, share, traced
 
-LONG: Final = """
-window.blocks = [];
-new PerformanceObserver(seen => blocks.push(...seen.getEntries().map(one => Math.round(one.duration))))
-  .observe({type: 'longtask', buffered: true});
-"""
-SCROLL: Final = """async () => {
-  const place = document.querySelector('.rows-scroll');
-  const frames = [];
-  let last = performance.now();
-  for (let n = 0; n < 240; n += 1) {
-    place.scrollTop += 700;
-    await new Promise(done => requestAnimationFrame(done));
-    frames.push(performance.now() - last);
-    last = performance.now();
-  }
-  return frames.sort((a, b) => a - b);
-}"""
+STEPS: Final = 498
+ITEMS: Final = 10_000
+QUANTILES: Final = (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
+
+
+def tell(what: str, *said: object) -> None:
+    """One line per figure."""
+    print(f"{what:<34}", *said, flush=True)
+
+
+def scrolled(page: Page, what: str, place: str) -> None:
+    """Scroll as fast as a hand can, and say what it cost."""
+    with traced(page) as traces:
+        wall = scroll(page, place)
+    (trace,) = traces
+    tell(f"{what}, frames by the clock", *(f"{name} {share(wall, of):.1f}" for name, of in QUANTILES), "ms")
+    cpu = trace.frames_ms
+    tell(f"{what}, CPU per frame", *(f"{name} {share(cpu, of):.1f}" for name, of in QUANTILES), f"ms ({len(cpu)})")
+    tell(f"{what}, tasks > 50 ms of CPU", trace.long(50))
+
+
+def large_task(stage: Stage, page: Page) -> None:
+    """500 steps, one of them with 10,000 items."""
+    steps = [
+        {"id": "n", "tool": "stage.numbers", "with": {"many": ITEMS}},
+        {"id": "many", "for_each": "${n}", "parallel": 50, "tool": "stage.item", "with": {"n": "${item}"}},
+        *({"id": f"s{n}", "tool": "stage.echo", "with": {"value": n}} for n in range(STEPS)),
+    ]
+    task = stage.start({"name": "huge", "steps": steps})
+    head = stage.until(task, "completed")["seq"]
+    began = time.monotonic()
+    with traced(page) as traces:
+        page.goto(f"{stage.url}/tasks/{task}?tab=journal")
+        expect(page.locator("[data-step=n]")).to_be_visible()
+        tell("large task, usable after", f"{time.monotonic() - began:.2f} s")
+        expect(page.get_by_text(f"{head:,} events")).to_be_visible()
+        tell("large task, journal whole after", f"{time.monotonic() - began:.2f} s ({head:,} events)")
+        page.locator("[data-step=many] .twist").click()
+        expect(page.get_by_role("treegrid")).to_have_attribute("aria-rowcount", f"{ITEMS + STEPS + 2}")
+    tell("large task, longest task", f"{max(traces[0].tasks_ms):.0f} ms of CPU; > 50 ms: {traces[0].long(50)}")
+    scrolled(page, "large task", ".rows-scroll")
+    tell("large task, nodes", page.locator("*").count())
+    tell("large task, heap", f"{heap_mb(page):.0f} MB")
+
+
+def large_output(stage: Stage, page: Page) -> None:
+    """16 MB of JSON."""
+    task = stage.start({"name": "big", "steps": [{"id": "big", "tool": "stage.big", "with": {"megabytes": 15}}]})
+    stage.until(task, "completed")
+    page.goto(f"{stage.url}/tasks/{task}?step=big&tab=input")
+    expect(page.get_by_text("megabytes")).to_be_visible()
+    before = heap_mb(page)
+    with traced(page) as traces:
+        began = time.monotonic()
+        page.locator("#tab-output").click()
+        expect(page.locator("pre.first")).to_be_visible()
+        took = time.monotonic() - began
+    longest = max(traces[0].tasks_ms)
+    tell("16 MB output", f"first 64 KiB after {took * 1000:.0f} ms; longest task {longest:.0f} ms of CPU")
+    tell("16 MB output, heap", f"{heap_mb(page) - before:+.1f} MB")
+
+
+def first_load(stage: Stage, page: Page) -> None:
+    """From nothing to a page that can be used."""
+    began = time.monotonic()
+    page.goto(stage.url)
+    expect(page.get_by_role("heading", name="Tasks")).to_be_visible()
+    expect(page.locator(".task-row").first).to_be_visible()
+    tell("first load, usable after", f"{time.monotonic() - began:.2f} s")
+    sizes = json.loads((STATIC / "build.json").read_text())["sizes"]
+    document = (STATIC / "index.html").read_text()
+    first = sum(size["gzip"] for name, size in sizes.items() if name in document and name != "index.html")
+    tell("first load, script and style", f"{first / 1024:.1f} KiB gzip")
 
 
 def main() -> None:
     """Print one line per figure."""
     expect.set_options(timeout=120_000)
     build()
-    steps = [
-        {"id": "n", "tool": "stage.numbers", "with": {"many": 10_000}},
-        {"id": "many", "for_each": "${n}", "parallel": 50, "tool": "stage.item", "with": {"n": "${item}"}},
-        *({"id": f"s{n}", "tool": "stage.echo", "with": {"value": n}} for n in range(498)),
-    ]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         stage = Stage(Path(folder) / "project")
         stage.serve()
         try:
-            task = stage.start({"name": "huge", "steps": steps})
-            head = stage.until(task, "completed")["seq"]
-            with stage.page(browser) as page:
-                page.context.add_init_script(LONG)
-                began = time.monotonic()
-                page.goto(f"{stage.url}/tasks/{task}?tab=journal")
-                expect(page.locator("[data-step=n]")).to_be_visible()
-                print(f"usable after         {time.monotonic() - began:6.2f} s")
-                expect(page.get_by_text(f"{head:,} events")).to_be_visible()
-                print(f"journal whole after  {time.monotonic() - began:6.2f} s ({head:,} events)")
-                page.locator("[data-step=many] .twist").click()
-                frames = page.evaluate(SCROLL)
-                print(f"frames p50 p95 max   {frames[120]:6.1f} {frames[228]:.1f} {frames[239]:.1f} ms")
-                print(f"blocks > 50 ms       {page.evaluate('blocks')}")
-                print(f"nodes                {page.locator('*').count()}")
-                page.context.new_cdp_session(page).send("HeapProfiler.collectGarbage")
-                print(f"heap                 {page.evaluate('performance.memory.usedJSHeapSize') / 1e6:6.1f} MB")
+            for measure in (large_task, large_output, first_load):
+                with stage.page(browser) as page:
+                    measure(stage, page)
         finally:
             stage.close()
             browser.close()
