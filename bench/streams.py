@@ -73,7 +73,7 @@ async def serve(folder: Path, tokens: int, seconds: float) -> None:
         await asyncio.sleep(period_s / TASKS)
     say({"url": (await door.ready(engine)).url, "tokens": issued, "tasks": tasks})
     await asyncio.to_thread(sys.stdin.readline)
-    say({"ended": dict(door.streams.ended) if door.streams is not None else {}, "committed": committed})
+    say({"ended": dict(door.entrance.streams.ended) if door.entrance is not None else {}, "committed": committed})
     await asyncio.to_thread(sys.stdin.readline)
     door.refuse_more()
 

@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
 from everstep.adapters.entropy import SystemEntropy
@@ -76,6 +76,7 @@ __all__ = [
     "assemble",
     "build",
     "copy_store",
+    "embedded_door",
     "migrate_store",
     "move_store",
     "new_loop",
@@ -97,6 +98,13 @@ class Door(Protocol):
 
     async def close(self) -> None:
         """Take no more callers."""
+
+
+class EmbeddedDoor(Door, Protocol):
+    """One that is an ASGI app."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 -- ASGI's own arguments
+        """One caller."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -355,6 +363,11 @@ async def open_local_door(desk: object, settings: Settings) -> Door | None:
     if settings.store_path is None:
         return None
     return cast("Door", await import_module("everstep.doors.local").open_door(desk, settings))
+
+
+def embedded_door(engine: object) -> EmbeddedDoor:
+    """The engine as a part of somebody's app, by name too."""
+    return cast("EmbeddedDoor", import_module("everstep.doors.embedded").Embedded(engine))
 
 
 def _plugged_in(names: Iterable[str], threads: Threads, walls: Walls) -> Iterator[ToolAdapter]:

@@ -1,4 +1,4 @@
-"""What a page costs: CPU time of its main thread, by Chromium's own trace. It holds on a machine that others use too."""
+"""What a page costs: CPU time of its main thread, by Chromium's own trace, which holds on a busy machine too."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from everstep.bootstrap import Parts, Source, build, open_local_door
+from everstep.bootstrap import EmbeddedDoor, Parts, Source, build, embedded_door, open_local_door
 from everstep.domain.commands import Reply
 from everstep.domain.errors import EngineClosed, Validation
 from everstep.domain.events import Actor, ActorKind, Who
@@ -47,6 +47,7 @@ class Engine:
         self._who = Who(owner=owner, actor=Actor(kind=ActorKind.HUMAN, id=owner, via="python"))
         self._parts: Parts | None = None
         self._opened: Desk | None = None
+        self._embedded: EmbeddedDoor | None = None
 
     @classmethod
     def foreground(cls, settings: Settings, *, tools: Iterable[object] = (), via: str = "cli") -> Self:
@@ -103,11 +104,18 @@ class Engine:
             raise
         return self
 
+    def asgi(self) -> EmbeddedDoor:
+        """HTTP, WebSocket, MCP and dashboard as one app, for a path of your own app; it checks tokens itself."""
+        self._embedded = self._embedded or embedded_door(self)
+        return self._embedded
+
     async def close(self) -> None:
         """Stop in order; closing twice is harmless."""
         parts, self._parts, self._opened = self._parts, None, None
         if parts is None:
             return
+        if self._embedded is not None:
+            await self._embedded.close()
         if parts.door is not None:
             await parts.door.close()
         await parts.runtime.close()

@@ -5,6 +5,7 @@ asks `/v1` for, with a token. The policy lets it run its own files only and ask 
 """
 
 import gzip
+import html
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -40,6 +41,7 @@ TYPES: Final[Mapping[str, str]] = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_AT_THE_TOP: Final = re.compile(rb'"/(?!>)')
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 ASK_AGAIN: Final = "no-cache"
 
@@ -71,7 +73,7 @@ class Pages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive  # a page is asked for without a body
-        file = self._files.get(path_of(scope)) or self._files.get(f"/{DOCUMENT}")
+        file = self._files.get(path_of(scope)) or self._document(scope.get("root_path", ""))
         if file is None:
             headers = {**HEADERS, "content-type": "text/plain; charset=utf-8", "cache-control": "no-store"}
             await send_response(Response(status=503, headers=headers, body=NOT_BUILT.encode()), send)
@@ -81,6 +83,15 @@ class Pages:
         if packs:
             headers["content-encoding"] = "gzip"
         await send_response(Response(status=200, headers=headers, body=file.packed if packs else file.body), send)
+
+    def _document(self, root: str) -> File | None:
+        """The document, as it is where this app is mounted."""
+        file = self._files.get(f"/{DOCUMENT}")
+        if file is None or not root:
+            return file
+        at = html.escape(root, quote=True).encode()
+        body = _AT_THE_TOP.sub(lambda _: b'"' + at + b"/", file.body)
+        return File(body=body, packed=gzip.compress(body, mtime=0), type=file.type, caching=file.caching)
 
 
 def _read(static: Path) -> Iterator[tuple[str, File]]:
