@@ -99,7 +99,7 @@ def built_digest() -> str | None:
 
 def version() -> str:
     """Of the package these files go into."""
-    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    found = re.search(r'^__version__ = "(.+)"$', (ROOT / "src/everstep/domain/version.py").read_text(), re.MULTILINE)
     assert found is not None
     return found[1]
 

@@ -75,8 +75,24 @@ def test_a_tool_can_be_written_without_an_engine() -> None:
     assert not {name for name in loaded if name.startswith(("everstep.engine", "everstep.adapters", "everstep.doors"))}
 
 
+def test_an_engine_loads_nothing_that_it_may_never_need() -> None:
+    """Sixty megabytes are what an engine may take after a thousand tasks; each of these would cost one of them."""
+    loaded = loaded_by("from everstep import Engine, Plan, tool; import everstep.bootstrap, everstep.doors.local.door")
+    assert not loaded & {
+        "email.message",
+        "html",
+        "importlib.metadata",
+        "smtplib",
+        "sqlite3",
+        "zipfile",
+        "httpx2",
+        "rich",
+    }
+    assert not {name for name in loaded if name.startswith(("everstep.doors.api", "everstep.adapters.tools.llm"))}
+
+
 def test_the_local_door_needs_no_web_framework() -> None:
-    loaded = loaded_by("import everstep.doors.local")
+    loaded = loaded_by("import everstep.doors.local.host")
     assert not loaded & {"starlette", "uvicorn", "click", "rich", "apsw"}
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -39,6 +38,7 @@ from everstep.domain.ids import Millis, WorkerId
 from everstep.domain.policy import RetryPolicy
 from everstep.domain.rate import parse_rate
 from everstep.domain.values import JsonObject
+from everstep.domain.version import __version__
 from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog
@@ -169,7 +169,7 @@ def _exported(environment: Mapping[str, str], kit: Kit) -> Telemetry | None:
             f"OTEL_EXPORTER_OTLP_ENDPOINT asks for OpenTelemetry, which is not installed: {error}",
             what_to_do="pip install 'everstep[otel]', or set OTEL_SDK_DISABLED=true",
         ) from error
-    return cast("Telemetry", otel.from_environment(environment, kit.figures.families, version("everstep")))
+    return cast("Telemetry", otel.from_environment(environment, kit.figures.families, __version__))
 
 
 def the_world(settings: Settings, fault: Fault | None = None) -> Outside:
@@ -279,7 +279,7 @@ def assemble(
         name=settings.engine.name or socket.gethostname(),
         host=socket.gethostname(),
         pid=os.getpid(),
-        version=version("everstep"),
+        version=__version__,
         tools=tuple(sorted(kit.catalog.names)),
         started_at=now,
         heartbeat_at=now,
@@ -362,7 +362,7 @@ async def open_local_door(desk: object, settings: Settings) -> Door | None:
     """The engine's local door, by name: no arrow may point up to `doors`."""
     if settings.store_path is None:
         return None
-    return cast("Door", await import_module("everstep.doors.local").open_door(desk, settings))
+    return cast("Door", await import_module("everstep.doors.local.door").open_door(desk, settings))
 
 
 def embedded_door(engine: object) -> EmbeddedDoor:

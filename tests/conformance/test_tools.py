@@ -93,7 +93,7 @@ async def test_a_family_of_another_package(monkeypatch: pytest.MonkeyPatch) -> N
     """As installed: found by its entry point, imported only because the configuration names it."""
     monkeypatch.syspath_prepend(str(WEATHER))
     entry = EntryPoint(name="weather", value="weather:Weather", group=plugins.GROUP)
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
     settings = load_settings({"tools": ["weather"]}, env={})
     weather = adapters_of(settings, (), Codec())[-1]
     assert [spec.name for spec in weather.tools()] == ["weather.now"]
@@ -104,11 +104,11 @@ async def test_two_owners_of_a_prefix_and_strangers_are_refused(monkeypatch: pyt
     monkeypatch.syspath_prepend(str(WEATHER))
     one, two = (EntryPoint(name="weather", value=value, group=plugins.GROUP) for value in ("weather:Weather", "b:B"))
     settings = load_settings({"tools": ["weather"]}, env={})
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [one, two])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [one, two])
     with pytest.raises(SettingsError, match="two packages own 'weather'"):
         adapters_of(settings, (), Codec())
     stranger = EntryPoint(name="acme", value="weather:Weather", group=plugins.GROUP)
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [stranger])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [stranger])
     with pytest.raises(SettingsError, match=r"owns 'acme\.\*', but serves 'weather.now'"):
         adapters_of(load_settings({"tools": ["acme"]}, env={}), (), Codec())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from everstep.doors.local import LocalClient
+from everstep.doors.local.client import LocalClient
 from everstep.errors import StoreError
 from everstep.facade.engine import Engine
 from everstep.settings import load_settings

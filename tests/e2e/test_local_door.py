@@ -15,9 +15,10 @@ import pytest
 from everstep import Engine
 from everstep.domain.errors import EverstepError, Unavailable, Validation
 from everstep.domain.values import JsonValue
-from everstep.doors.local import LocalClient, door, find_engine
-from everstep.doors.local.lines import LINE_BYTES_MAX, actor_of, hang_up
-from everstep.doors.local.place import bind, make_private, read_lock, same_user
+from everstep.doors.local import host
+from everstep.doors.local.client import LocalClient, find_engine
+from everstep.doors.local.lines import actor_of, hang_up
+from everstep.doors.local.place import LINE_BYTES_MAX, bind, make_private, read_lock, same_user
 from everstep.settings import Settings, load_settings
 
 PLAN: dict[str, JsonValue] = {
@@ -217,7 +218,7 @@ async def test_a_line_without_end_is_refused(engine: Engine, settings: Settings)
 async def test_more_callers_than_places_are_told_so(
     engine: Engine, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "CALLERS_MAX", 0)
+    monkeypatch.setattr(host, "CALLERS_MAX", 0)
     (answer,) = await raw(settings, HEALTH)
     assert (answer["status"], answer["body"]["error"]["code"]) == (503, "overloaded")
     assert answer["headers"]["retry-after"] == "1"

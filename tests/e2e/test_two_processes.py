@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from everstep.domain.values import JsonValue
-from everstep.doors.local import LocalClient, find_engine
+from everstep.doors.local.client import LocalClient, find_engine
 from everstep.settings import Settings, load_settings
 from everstep.wire.times import from_text
 from tests.e2e.gates import Gate

@@ -6,7 +6,6 @@ packages cannot own the same one.
 
 import sys
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Final
 
@@ -43,6 +42,8 @@ class Plugin:
 
 def plugin(name: str) -> Plugin:
     """The tools of that name; raises SettingsError. The project folder can be imported from."""
+    from importlib.metadata import entry_points  # brings half of the standard library with it
+
     owners = [one for one in entry_points(group=GROUP) if one.name == name]
     if len({one.value for one in owners}) > 1:
         values = " and ".join(sorted({one.value for one in owners}))
@@ -61,7 +62,7 @@ def plugin(name: str) -> Plugin:
     return Plugin(name=name, content=getattr(content, attribute) if attribute else content)
 
 
-def _loaded(entry: EntryPoint) -> Any:
+def _loaded(entry: Any) -> Any:
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:

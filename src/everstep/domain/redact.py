@@ -4,7 +4,6 @@ A value is found as it is and in the forms programs give it: base64 at any offse
 or HTML, as UTF-16, and broken into lines. Names of keys and patterns are no help: providers echo credentials anywhere.
 """
 
-import html
 import json
 import re
 from base64 import b64encode
@@ -18,6 +17,8 @@ BYTES_MIN: Final = 8
 """A shorter value would be found everywhere."""
 _SPACE: Final = re.compile(r"\s+")
 _FORM_CHARS_MIN: Final = 6
+_IN_HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_IN_ATTRIBUTES: Final = _IN_HTML | str.maketrans({'"': "&quot;", "'": "&#x27;"})
 
 
 class Redactor:
@@ -128,13 +129,13 @@ class RedactedStream:
 def forms(value: str) -> frozenset[str]:
     """The ways a value is spelled, without white space."""
     raw = value.encode()
-    found = {value, quote(value, safe=""), quote(value), quote_plus(value), html.escape(value), raw.hex()}
+    found = {value, quote(value, safe=""), quote(value), quote_plus(value), value.translate(_IN_ATTRIBUTES), raw.hex()}
     found |= {
         json.dumps(value)[1:-1],
         json.dumps(value, ensure_ascii=False)[1:-1],
         json.dumps(value)[1:-1].replace("/", "\\/"),
     }
-    found |= {"\0".join(value), html.escape(value, quote=False), raw.decode("latin-1")}
+    found |= {"\0".join(value), value.translate(_IN_HTML), raw.decode("latin-1")}
     found |= {value.encode(wide).decode("latin-1") for wide in ("utf-16-le", "utf-16-be")}
     found |= {"".join(f"&#{ord(character)};" for character in value), "".join(f"%{byte:02x}" for byte in raw)}
     for data in (raw, value.encode("utf-16-le"), value.encode("utf-16-be")):

@@ -7,7 +7,6 @@ named with its file and line, never ours and never transient.
 
 import errno
 import os
-import sysconfig
 from pathlib import PurePath
 from typing import Final
 
@@ -111,7 +110,7 @@ def _lookup(exc: BaseException) -> str:
 _OURS: Final = str(PurePath(__file__).parents[1]) + os.sep
 _LIBRARIES: Final = (
     _OURS,
-    sysconfig.get_path("stdlib") + os.sep,
+    str(PurePath(os.__file__).parent) + os.sep,
     f"{os.sep}site-packages{os.sep}",
     f"{os.sep}dist-packages{os.sep}",
     "<frozen ",

@@ -4,7 +4,6 @@ import os
 import socket
 import time
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -100,6 +99,8 @@ def _postgres(module: str) -> ModuleType:
 
 def _mover() -> Worker:
     """Who holds a store while it is moved."""
+    from importlib.metadata import version
+
     host, now = socket.gethostname(), _now()
     return Worker(
         id=WorkerId("w_mover"),

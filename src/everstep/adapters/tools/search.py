@@ -8,12 +8,10 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from html import unescape
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from everstep.adapters.net import Asked, Client, Reply, Request, parse_url
-from everstep.adapters.search_index import search
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.family import closed, spec_of
 from everstep.adapters.tools.http_answer import judge
@@ -74,6 +72,8 @@ class SearchTools(ToolAdapter):
         arguments: dict[str, Any] = call.arguments
         if call.tool == "search.web":
             return await self._web(call, ctx)
+        from everstep.adapters.search_index import search  # brings a second SQLite: only who searches files pays for it
+
         limit, glob = arguments.get("limit", 10), arguments.get("glob", "*")
         return await self._threads.call(lambda: search(ctx.workdir, arguments["query"], glob=glob, limit=limit))
 
@@ -190,6 +190,8 @@ def _plain(text: JsonValue, most: int) -> str:
     """Text without markup, control and direction characters."""
     if not isinstance(text, str):
         return ""
+    from html import unescape
+
     shorter = unescape(_TAGS.sub(" ", text[: 20 * most]))
     kept = "".join(
         c if unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co"} else " " for c in _TAGS.sub(" ", shorter)

@@ -27,7 +27,7 @@ from everstep.doors.cli.modules import importable, load_tools
 from everstep.doors.cli.nothing import EmptyStore
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Connection
-from everstep.doors.local import LocalClient, find_engine
+from everstep.doors.local.client import LocalClient, find_engine
 from everstep.settings import Settings, load_settings
 from everstep.settings.place import shown_store
 

@@ -17,7 +17,8 @@ from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Ask
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import safe, size
-from everstep.doors.local import find_engine, read_lock
+from everstep.doors.local.client import find_engine
+from everstep.doors.local.place import read_lock
 from everstep.settings import Settings
 
 Status: TypeAlias = Literal["ok", "warning", "failed"]

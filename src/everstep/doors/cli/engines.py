@@ -6,10 +6,11 @@ from typing import Final
 
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import TaskId
+from everstep.domain.version import __version__
 from everstep.doors.api import Api, Request, split_target
-from everstep.doors.cli.session import own_version
 from everstep.doors.cli.talk import Ask, Json, Reply
-from everstep.doors.local import LocalClient, refusal
+from everstep.doors.local.client import LocalClient
+from everstep.doors.local.lines import refusal
 from everstep.facade.desk import Desk
 from everstep.facade.engine import Engine
 from everstep.settings import Settings
@@ -25,7 +26,7 @@ class ApiTalk:
     def __init__(self, desk: Desk, settings: Settings) -> None:
         self._desk = desk
         self._who = Who(owner=settings.owner, actor=Actor(kind=ActorKind.HUMAN, id=settings.owner, via=VIA))
-        self._api = Api(desk, settings=settings, version=own_version())
+        self._api = Api(desk, settings=settings, version=__version__)
 
     async def request(self, asking: Ask) -> Reply:
         """Ask the desk."""

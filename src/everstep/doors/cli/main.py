@@ -10,7 +10,8 @@ from typing import Final, NoReturn
 
 import click
 
-from everstep.doors.cli.session import ReaderGone, Session, own_version
+from everstep.domain.version import __version__
+from everstep.doors.cli.session import ReaderGone, Session
 from everstep.doors.cli.verbs import Doorway
 
 EXIT_USAGE: Final = 2
@@ -22,7 +23,7 @@ EXIT_PIPE_CLOSED: Final = 141
 
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 -- click's signature
     if wanted:
-        click.echo(f"everstep {own_version()}")
+        click.echo(f"everstep {__version__}")
         context.exit()
 
 

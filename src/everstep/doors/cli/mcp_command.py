@@ -14,11 +14,12 @@ from typing import Any, Final, TypeAlias
 import click
 
 from everstep.bootstrap import run_process
+from everstep.domain.version import __version__
 from everstep.doors.cli.connect import settings_of
 from everstep.doors.cli.mcp_proxy import proxy
 from everstep.doors.cli.mcp_servers_command import accept, add
 from everstep.doors.cli.modules import load_tools
-from everstep.doors.cli.session import Session, own_version, session
+from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.verbs import Group, Verb
 
 Json: TypeAlias = dict[str, Any]
@@ -43,7 +44,7 @@ def mcp(context: click.Context, *, http: bool) -> int | None:
     load_tools(settings)
     from everstep.doors.mcp.stdio import serve_own
 
-    return run_process(serve_own(settings, own_version(), wire))
+    return run_process(serve_own(settings, __version__, wire))
 
 
 for verb in (proxy, add, accept):

@@ -5,8 +5,9 @@ import os
 import click
 
 from everstep.bootstrap import run_process
+from everstep.domain.version import __version__
 from everstep.doors.cli.connect import settings_of
-from everstep.doors.cli.session import own_version, session
+from everstep.doors.cli.session import session
 from everstep.doors.cli.verbs import Verb
 
 
@@ -31,4 +32,4 @@ def proxy(name: str | None, url: str, command: tuple[str, ...]) -> int:
     os.dup2(2, 1)  # whatever is printed from here on is no part of the protocol
     settings, current = settings_of(session()), session()
     behind = Behind(name=name, url=url, command=command)
-    return run_process(serve_proxy(settings, behind, own_version(), wire, warn=current.warn))
+    return run_process(serve_proxy(settings, behind, __version__, wire, warn=current.warn))

@@ -12,7 +12,8 @@ import click
 from everstep.domain.errors import EverstepError, PlanError
 from everstep.domain.problem import Problem, Severity
 from everstep.domain.suggest import suggest
-from everstep.doors.cli.session import Session, compact, own_version, width
+from everstep.domain.version import __version__
+from everstep.doors.cli.session import Session, compact, width
 from everstep.doors.cli.verbs import UnknownCommand
 from everstep.doors.cli.words import cells, safe
 from everstep.doors.errors import error_object, refusal_of
@@ -160,7 +161,7 @@ def write_report(error: Exception, arguments: list[str]) -> str:
     """What a maintainer needs, in a file of its own; inputs are not in it."""
     shown = [word if not _carries_value(arguments, at) else "…" for at, word in enumerate(arguments)]
     text = "".join((
-        f"everstep {own_version()}, Python {platform.python_version()}, {platform.platform()}\n",
+        f"everstep {__version__}, Python {platform.python_version()}, {platform.platform()}\n",
         f"everstep {' '.join(shown)}\n\n",
         *traceback.format_exception(error),
     ))  # fmt: skip

@@ -11,7 +11,7 @@ from everstep.domain.errors import NotAllowed, Unavailable
 from everstep.doors.api import split_target
 from everstep.doors.api.routes import match
 from everstep.doors.cli.talk import Ask, Json, Reply
-from everstep.doors.local import refusal
+from everstep.doors.local.lines import refusal
 from everstep.doors.token_file import read_token
 from everstep.settings import Settings
 

@@ -12,9 +12,10 @@ from typing import Any, Final, TypeAlias
 import click
 
 from everstep.bootstrap import run_process
+from everstep.domain.version import __version__
 from everstep.doors.cli.connect import settings_of, shown
 from everstep.doors.cli.modules import load_tools
-from everstep.doors.cli.session import Session, own_version, session
+from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import plural
 from everstep.settings import Settings
@@ -98,7 +99,7 @@ def _ready(settings: Settings, url: str, sign_in_url: str, recovered: int) -> Js
 
 
 def _greet(current: Session, settings: Settings, ready: Json) -> None:
-    current.result(f"everstep {own_version()} serves {shown(settings)} at {ready['url']}")
+    current.result(f"everstep {__version__} serves {shown(settings)} at {ready['url']}")
     if ready["recovered"]:
         current.say(f"  {plural(ready['recovered'], 'interrupted task')} found, and taken up again")
     from everstep.doors.dashboard import is_built

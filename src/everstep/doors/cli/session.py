@@ -165,10 +165,3 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
             ["-v", "--verbose"], **shared, count=True, default=0, help="Attempts and logs; -vv: every event."
         ),
     ]  # fmt: skip
-
-
-def own_version() -> str:
-    """Which everstep this is."""
-    from importlib.metadata import version
-
-    return version("everstep")

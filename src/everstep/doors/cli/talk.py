@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 
 from everstep.domain.errors import EverstepError
 from everstep.domain.record import record
-from everstep.doors.local import refusal
+from everstep.doors.local.lines import refusal
 
 Json: TypeAlias = dict[str, Any]
 

@@ -4,7 +4,8 @@ import platform
 
 import click
 
-from everstep.doors.cli.session import own_version, session
+from everstep.domain.version import __version__
+from everstep.doors.cli.session import session
 from everstep.doors.cli.verbs import Verb
 
 
@@ -14,7 +15,7 @@ def version() -> None:
     import apsw
 
     parts = {
-        "version": own_version(),
+        "version": __version__,
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
         "system": platform.platform(terse=True),

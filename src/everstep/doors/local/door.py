@@ -1,162 +1,65 @@
-"""The side that answers: a socket, and who is on it."""
+"""The side that answers: a socket. Whoever talks with callers is loaded when the first one comes."""
 
 import asyncio
-from codecs import getincrementaldecoder
-from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
-from importlib.metadata import version
-from typing import Final, cast
+from contextlib import suppress
+from typing import Protocol
 
-from everstep.domain.errors import EverstepError, LimitExceeded
-from everstep.doors.api import Api, Request
-from everstep.doors.api.front import refused
-from everstep.doors.local.lines import LINE_BYTES_MAX, envelope, hang_up, read_request, spelled
-from everstep.doors.local.place import announce, bind, make_private, read_lock, same_user
+from everstep.doors.local.place import LINE_BYTES_MAX, announce, bind, make_private, read_lock
 from everstep.facade.desk import Desk
 from everstep.settings import Settings
 
-CALLERS_MAX: Final = 256
-LEAVE_S: Final = 0.5
-"""How long callers have to hear good-bye."""
+
+class Hosting(Protocol):
+    """What the door needs of `host.Host`, which brings the whole of `/v1` with it."""
+
+    def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 async def open_door(desk: Desk, settings: Settings) -> "LocalDoor":
     """Answer on the store's socket; the lock file says where that is."""
-    holder = read_lock(settings.lock_path)
-    api = Api(
-        desk,
-        settings=settings,
-        version=version("everstep"),
-        incarnation=str(holder.get("incarnation") or ""),
-    )
-    door = LocalDoor(api, settings)
+    door = LocalDoor(desk, settings)
     await door.open()
     return door
 
 
 class LocalDoor:
-    """A socket, and who is on it."""
+    """A socket, and who is on it. Most engines never see a caller."""
 
-    def __init__(self, api: Api, settings: Settings) -> None:
-        self._api = api
-        self._owner = settings.owner
-        self._lock_path = settings.lock_path
-        self._runtime = settings.runtime
+    def __init__(self, desk: Desk, settings: Settings) -> None:
+        self._desk = desk
+        self._settings = settings
         self.path = settings.socket_path
         self._server: asyncio.Server | None = None
-        self._callers: set[asyncio.Task[None]] = set()
-        self._silent: set[asyncio.Task[None]] = set()
-        """Callers who are not waiting for an answer."""
+        self._host: Hosting | None = None
+        self._incarnation = str(read_lock(settings.lock_path).get("incarnation") or "")
 
     async def open(self) -> None:
         """Take callers. An older socket of that name is a dead engine's, since the store is ours."""
-        if self.path.parent == self._runtime:
-            make_private(self._runtime)
+        settings = self._settings
+        if self.path.parent == settings.runtime:
+            make_private(settings.runtime)
         sock = bind(self.path)
         self._server = await asyncio.start_unix_server(self._welcome, sock=sock, limit=LINE_BYTES_MAX)
-        announce(self._lock_path, socket=str(self.path))
+        announce(settings.lock_path, socket=str(self.path))
 
     async def close(self) -> None:
         """Take no more callers; those who watch hear good-bye. Closing twice is harmless."""
         server, self._server = self._server, None
         if server is None:
             return
-        self._api.close()
         server.close()
         with suppress(FileNotFoundError):
             self.path.unlink()
-        for caller in self._silent:
-            caller.cancel()
-        if self._callers:
-            await asyncio.wait(self._callers, timeout=LEAVE_S)
-        for caller in self._callers:
-            caller.cancel()
-        await asyncio.gather(*self._callers, return_exceptions=True)
+        if self._host is not None:
+            await self._host.close()
 
     def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        caller = asyncio.create_task(self._serve(reader, writer))
-        self._callers.add(caller)
-        caller.add_done_callback(self._callers.discard)
+        if self._server is None:
+            return writer.close()
+        if self._host is None:
+            from everstep.doors.local.host import Host
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            if not same_user(writer):
-                return
-            if len(self._callers) > CALLERS_MAX:
-                writer.write(envelope(refused(EverstepError("too many callers", code="overloaded"))))
-                return
-            await self._talk(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            return
-        finally:
-            await hang_up(writer)
-
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Requests one after the other, until the caller hangs up or wants to watch."""
-        while self._server is not None:
-            try:
-                line = await self._listen(reader)
-            except ValueError:
-                too_long = LimitExceeded(f"a request has more than {LINE_BYTES_MAX} bytes", what_to_do="send less")
-                writer.write(envelope(refused(too_long)))
-                return
-            if not line:
-                return
-            try:
-                request = read_request(line, self._owner)
-            except EverstepError as error:
-                writer.write(envelope(refused(error)))
-                continue
-            if self._api.streams(request):
-                await self._show(request, reader, writer)
-                return
-            response = await self._api.handle(request)
-            writer.write(envelope(response))
-            await writer.drain()
-            if response.parts is not None:
-                await _send_parts(response.parts, writer)
-
-    async def _listen(self, reader: asyncio.StreamReader) -> bytes:
-        caller = cast("asyncio.Task[None]", asyncio.current_task())
-        self._silent.add(caller)
-        try:
-            return await reader.readline()
-        finally:
-            self._silent.discard(caller)
-
-    async def _show(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Frames until there are no more, or the caller has hung up."""
-        showing = asyncio.create_task(self._frames(request, writer))
-        leaving = asyncio.create_task(_hung_up(reader))
-        try:
-            await asyncio.wait((showing, leaving), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (showing, leaving):
-                task.cancel()
-            await asyncio.gather(showing, leaving, return_exceptions=True)
-
-    async def _frames(self, request: Request, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with aclosing(self._api.stream(request)) as frames:
-                async for frame in frames:
-                    writer.write(frame)
-                    await writer.drain()
-        except EverstepError as error:
-            writer.write(envelope(refused(error)))
-
-
-async def _send_parts(parts: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
-    """What follows a reply: its pieces as texts, a line each, then null."""
-    decode = getincrementaldecoder("utf-8")().decode
-    async for part in parts:
-        if text := decode(part):
-            writer.write(spelled(text) + b"\n")
-            await writer.drain()
-    writer.write(b"null\n")
-    await writer.drain()
-
-
-async def _hung_up(reader: asyncio.StreamReader) -> None:
-    """Return when the other side has gone; what it says meanwhile means nothing."""
-    while await reader.read(LINE_BYTES_MAX):
-        pass
+            self._host = Host(self._desk, self._settings, self._incarnation)
+        return self._host.welcome(reader, writer)

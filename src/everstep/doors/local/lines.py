@@ -10,10 +10,9 @@ from everstep.domain.errors import EverstepError, Validation
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.values import JsonValue, NotJson
 from everstep.doors.api import Request, Response, split_target
+from everstep.doors.local.place import LINE_BYTES_MAX
 from everstep.wire.values import loads_strict
 
-LINE_BYTES_MAX: Final = 2 * 1024 * 1024
-"""A body of 1 MiB, with room for its envelope."""
 ACTOR: Final = "everstep-actor"
 JSON: Final = "application/json"
 _KINDS: Final = {kind.value: kind for kind in (ActorKind.HUMAN, ActorKind.LLM, ActorKind.SERVICE)}

@@ -7,9 +7,13 @@ import socket
 import stat
 import struct
 from pathlib import Path
+from typing import Final
 
 from everstep.domain.errors import Unavailable
 from everstep.domain.values import JsonObject
+
+LINE_BYTES_MAX: Final = 2 * 1024 * 1024
+"""Of a request: a body of 1 MiB, with room for its envelope."""
 
 
 def bind(path: Path) -> socket.socket:

@@ -11,7 +11,8 @@ from everstep.domain.errors import Unavailable
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.record import record
 from everstep.doors.api import Api, Request, split_target
-from everstep.doors.local import LocalClient, refusal
+from everstep.doors.local.client import LocalClient
+from everstep.doors.local.lines import refusal
 
 Json: TypeAlias = dict[str, Any]
 LONG_POLL_S: Final = 20

@@ -10,7 +10,7 @@ from typing import Final
 from everstep.domain.errors import PlanError, StoreLocked
 from everstep.doors.api import Api
 from everstep.doors.api.sources import find_plan
-from everstep.doors.local import find_engine
+from everstep.doors.local.client import find_engine
 from everstep.doors.local.place import read_lock
 from everstep.doors.mcp.channel import Channel, LocalChannel, OwnChannel
 from everstep.doors.mcp.desk import DoorDesk, DoorLimits

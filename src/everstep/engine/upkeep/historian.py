@@ -17,8 +17,8 @@ from everstep.engine.upkeep.pace import Pace
 from everstep.ports.history import Gathered, Observed
 
 EVERY_MS: Final = 5_000
-PART: Final = 20_000
-"""Events that are gathered at once: some tens of milliseconds, in a thread of the store."""
+PART: Final = 5_000
+"""Events that are gathered at once: some milliseconds and a megabyte, in a thread of the store."""
 KEEP_HOURS: Final = 30 * 24
 CLOSING_S: Final = 0.5
 """What a planned stop may take; the rest is gathered at the next start."""
@@ -62,7 +62,7 @@ class Historian:
             await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + EVERY_MS))
 
     async def catch_up(self, within_s: float | None = None) -> bool:
-        """Everything that ended so far; whether there was anything."""
+        """Everything that ended so far, but not what ends meanwhile: that may wait; whether there was anything."""
         kit = self._kit
         until = None if within_s is None else kit.clock.monotonic() + within_s
         found = False
@@ -72,6 +72,8 @@ class Historian:
                 break
             found = True
             await self._keep(gathered)
+            if gathered.upto - gathered.after < PART:
+                break
         return found
 
     async def _keep(self, gathered: Gathered) -> None:

@@ -158,7 +158,8 @@ PRAGMA fullfsync = ON;
 PRAGMA checkpoint_fullfsync = ON;
 
 -- name: set_reader
--- Nothing but reading.
+-- Nothing but reading, and few pages remembered: the system has them, and there are several readers.
+PRAGMA cache_size = -512;
 PRAGMA busy_timeout = 5000;
 PRAGMA query_only = ON;
 PRAGMA trusted_schema = OFF;
