@@ -20,6 +20,7 @@ def run(*words: str | Path, folder: Path, **env: str) -> str:
     return done.stdout
 
 
+@pytest.mark.req("DoD.11")
 @pytest.mark.timeout(600)
 def test_a_wheel_in_an_empty_environment(tmp_path: Path) -> None:
     run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT, folder=tmp_path)
