@@ -45,6 +45,7 @@ bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
 	$(BIN)/python -m tests.fault.mutants
+	$(BIN)/python -m tests.fault.errands
 	$(BIN)/python -m tests.fault.sieges
 	$(BIN)/python -m tests.fault.fleet_campaign
 	EVERSTEP_TEST_BUSY_S=120 $(PYTEST) -q -s tests/fault/test_lease.py

@@ -109,17 +109,26 @@ async def pause(
         at = kit.clock.now()
         return tuple(kit.timed(draft, state, at) for draft in pause_task(state, wish)), None
 
-    return await command(task, who, kit, decide)
+    kit.fault("pause.ask.before")
+    paused = await command(task, who, kit, decide)
+    kit.fault("pause.ask.after")
+    return paused
 
 
 async def resume(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """Lift the pause someone asked for."""
-    return await command(task, who, kit, lambda state: (resume_task(state, note), asked_pause(state)))
+    kit.fault("resume.ask.before")
+    resumed = await command(task, who, kit, lambda state: (resume_task(state, note), asked_pause(state)))
+    kit.fault("resume.ask.after")
+    return resumed
 
 
 async def cancel(task: TaskId, who: Who, note: str | None, kit: Kit) -> TaskState:
     """End on request."""
-    return await command(task, who, kit, lambda state: (cancel_task(state, note), None))
+    kit.fault("cancel.ask.before")
+    cancelled = await command(task, who, kit, lambda state: (cancel_task(state, note), None))
+    kit.fault("cancel.ask.after")
+    return cancelled
 
 
 async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskState:
@@ -140,7 +149,10 @@ async def answer(pause_id: PauseId, who: Who, reply: Reply, kit: Kit) -> TaskSta
             return answer_pause(state, pause, checked_approval(state, pause, reply, kit)), pause_id
         return answer_pause(state, pause, _checked(state, pause, reply, kit)), pause_id
 
-    return await command(kept[0].task, who, kit, decide)
+    kit.fault("answer.give.before")
+    answered = await command(kept[0].task, who, kit, decide)
+    kit.fault("answer.give.after")
+    return answered
 
 
 async def _shown(pause: Pause, kit: Kit) -> JsonValue:

@@ -29,6 +29,7 @@ async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
         call = _call(attempt, kit)
         kit.fault("recover.probe.before")
         ends.append(judge(state, path, Lost(probe=await look(call, EffectState.UNKNOWN, kit)), kit))
+        kit.fault("recover.probe.after")
     return ends
 
 

@@ -28,7 +28,9 @@ class Sent:
 async def send(signal: Signal, kit: Kit) -> Sent:
     """Keep it, and end every wait for it; nobody waits: it is kept for the first who will."""
     kept = await kit.store.signals.keep(signal, _since(kit))
+    kit.fault("signal.tell.before")
     heard = [await _hear(listener, signal, kit) for listener in kept.listeners]
+    kit.fault("signal.tell.after")
     tasks = tuple(listener.task for listener in kept.listeners)
     return Sent(new=kept.new, tasks=tasks, delivered=sum(heard) if kept.new else kept.heard)
 

@@ -116,6 +116,7 @@ class Desk(Signalling):
             while True:
                 subscription.caught_up()
                 more = True
+                self._kit.fault("stream.join.after")
                 while more:
                     page = await self._kit.store.read_events(task, last, EVENTS_PAGE)
                     more = len(page) == EVENTS_PAGE

@@ -12,7 +12,7 @@ def no_fault(_point: str) -> None:
 
 POINTS: Final[frozenset[str]] = frozenset(
     {
-        # the store: one transaction may pass several of the first nine pairs
+        # the store: one transaction may pass several of these pairs
         "create.commit.before",
         "create.commit.after",
         "claim.commit.before",
@@ -27,6 +27,20 @@ POINTS: Final[frozenset[str]] = frozenset(
         "sweep.commit.after",
         "renew.commit.before",
         "renew.commit.after",
+        "signal.commit.before",
+        "signal.commit.after",
+        "listen.commit.before",
+        "listen.commit.after",
+        "retention.commit.before",
+        "retention.commit.after",
+        "key.commit.before",
+        "key.commit.after",
+        "handle.commit.before",
+        "handle.commit.after",
+        "breaker.commit.before",
+        "breaker.commit.after",
+        "worker.commit.before",
+        "worker.commit.after",
         "rate.commit.before",
         "rate.commit.after",
         "halt.commit.before",

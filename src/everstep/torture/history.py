@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+NOBODY: Final = 0
+"""No task has this number: what was deleted leaves one line under it, so that its place is never given again."""
 Data: TypeAlias = Mapping[str, Any]
 """JSON that somebody else wrote."""
 
@@ -149,6 +151,8 @@ def read_journal(store: Path) -> Journal:
             journal.rows[row.task] = row
             journal.events[row.task] = []
         for place, num, *columns in db.execute(_EVENTS):
+            if num == NOBODY:
+                continue
             task = names.get(num, f"#{num}")
             event = _event(journal, place, task, tuple(columns))
             journal.events.setdefault(task, []).append(event)

@@ -20,7 +20,7 @@ FIRST_LIFE: Final = (
 """Passed by any task."""
 AFTER_A_CRASH: Final = (
     "scan.page.before", "scan.page.after", "sweep.commit.before", "sweep.commit.after", "recover.probe.before",
-    "command.decide.after", "command.commit.before", "command.commit.after",
+    "recover.probe.after", "command.decide.after", "command.commit.before", "command.commit.after",
 )  # fmt: skip
 """Passed when a `once` call was interrupted: recovery, and the answer to its question."""
 AROUND_AN_APPROVAL: Final = (
@@ -45,6 +45,14 @@ BY_THE_STORY: Final = (
     "undo.create.before", "undo.create.after",
 )  # fmt: skip
 """Struck while tasks are retried, patched, forked and undone …"""
+BY_ERRANDS: Final = (
+    *(f"{area}.commit.{when}" for area in ("signal", "listen", "retention", "key", "handle", "breaker", "worker")
+      for when in ("before", "after")),
+    "pause.ask.before", "pause.ask.after", "resume.ask.before", "resume.ask.after", "cancel.ask.before",
+    "cancel.ask.after", "answer.give.before", "answer.give.after", "signal.tell.before", "signal.tell.after",
+    "stream.join.after",
+)  # fmt: skip
+"""Struck while somebody pauses, resumes, cancels, answers, signals, deletes, and hands out tokens."""
 STORY: Final = "everstep.torture.story"
 """… by the program of this name."""
 STORM: Final = "everstep.torture.storm"

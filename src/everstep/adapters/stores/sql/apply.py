@@ -334,7 +334,7 @@ class StatementUnit:
 
     name: str
     values: dict[str, str | int]
-    areas: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ("worker",)
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> int:

@@ -18,7 +18,7 @@ class KeepUnit:
     """A handle, unless its generation has one."""
 
     wanted: Handle
-    areas: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ("handle",)
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> Handle:
@@ -35,7 +35,7 @@ class NoteUnit:
 
     id: str
     notes: JsonObject
-    areas: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ("handle",)
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> None:

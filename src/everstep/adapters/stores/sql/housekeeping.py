@@ -39,7 +39,7 @@ class DeleteUnit:
     owner: str
     task: TaskId
     key_until: Instant
-    areas: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ("retention",)
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> bool:

@@ -18,7 +18,7 @@ class KeyUnit:
 
     name: str
     values: tuple[str | int | bytes | None, ...]
-    areas: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ("key",)
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> tuple[tuple[Any, ...], ...]:

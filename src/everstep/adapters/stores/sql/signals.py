@@ -57,7 +57,7 @@ class LeaveUnit:
 
     listener: Listener
     heard: bool
-    areas: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ("listen",)
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> None:

@@ -62,7 +62,7 @@ class ResetUnit:
 
     owner: str
     id: str
-    areas: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ("breaker",)
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> tuple[Breaker, ...]:
