@@ -46,6 +46,7 @@ torture: $(READY) ## the long fault suites
 	$(BIN)/python -m everstep.torture
 	$(BIN)/python -m tests.fault.mutants
 	$(BIN)/python -m tests.fault.errands
+	$(BIN)/python -m tests.fault.power
 	$(BIN)/python -m tests.fault.sieges
 	$(BIN)/python -m tests.fault.fleet_campaign
 	EVERSTEP_TEST_BUSY_S=120 $(PYTEST) -q -s tests/fault/test_lease.py

@@ -103,6 +103,32 @@ async def test_a_killed_holder_is_followed_at_once(tmp_path: Path) -> None:
         assert (await on.store.info()).tasks["queued"] == 0
 
 
+DIES_IN_A_NEW_FILE = """
+import os, sys
+import apsw
+db = apsw.Connection(sys.argv[1])
+db.execute(f"PRAGMA application_id = {sys.argv[2]}; PRAGMA cache_size = 1; BEGIN IMMEDIATE; CREATE TABLE half (a)")
+for _ in range(200):
+    db.execute("INSERT INTO half VALUES (randomblob(4000))")
+os._exit(9)
+"""
+
+
+def half_made(path: Path) -> Path:
+    """The file holds half a transaction, and a journal of the old kind says how to take it back."""
+    subprocess.run([sys.executable, "-c", DIES_IN_A_NEW_FILE, path, str(APPLICATION_ID)], check=False)
+    assert Path(f"{path}-journal").stat().st_size > 0
+    return path
+
+
+async def test_a_death_while_the_file_was_new_is_mended(tmp_path: Path) -> None:
+    path = half_made(tmp_path / "everstep.db")
+    async with opened(path) as on:
+        await on.created()
+        await on.sound()
+    assert rows(path, "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == [(0,)]
+
+
 async def test_a_lock_without_a_living_owner_is_waited_for_a_moment(tmp_path: Path) -> None:
     """The holder says a pid that is gone (a child kept the lock): refused only after the time dying may take."""
     path = tmp_path / "everstep.db"

@@ -1,6 +1,6 @@
 """Broken stores that one engine alone never meets: the store suite says so, in the name of the story that fails."""
 
-from tests.fault.mutants import Edit, Mutant, Retold
+from tests.fault.mutants import Edit, Mutant, PowerLoss, Retold
 
 
 def _story(name: str) -> Retold:
@@ -122,5 +122,14 @@ BROKEN_STORES = (
         (Edit("adapters/stores/sql/apply.py", "            return KeyTaken(task=known)\n", "            continue\n"),),
         _story("the_same_key_is_the_same_task"),
         "the_same_key_is_the_same_task",
+    ),
+    Mutant(
+        "flushed now and then only",
+        (
+            Edit("adapters/stores/sqlite/queries.sql", "PRAGMA synchronous = FULL;", "PRAGMA synchronous = NORMAL;"),
+            Edit("adapters/stores/sqlite/connect.py", '{"power": 2, "process": 1}', '{"power": 1, "process": 1}'),
+        ),
+        PowerLoss(),
+        "C1",
     ),
 )

@@ -7,6 +7,7 @@ A mutant is text in a file of the product and what stands there instead. It is a
 longer there is a failure, so the list follows the code.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -87,6 +88,23 @@ class Retold:
         if said.returncode == 0:
             return set()
         return {said.stdout.partition(":")[0] or f"it does not even begin: {said.stderr[-300:]}"}
+
+
+@dataclass(frozen=True)
+class PowerLoss:
+    """States that a disk can be left in."""
+
+    def found(self, folder: Path, source: Path = SOURCE) -> set[str]:
+        said = subprocess.run(
+            [sys.executable, "-m", "tests.fault.power", "--states", "60"],
+            cwd=SOURCE.parent,
+            env={**os.environ, "PYTHONPATH": str(source), "TMPDIR": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        return {word.split(": ")[1] for word in json.loads(said.stdout)["violations"]}
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ def refuse_foreign(path: Path) -> None:
 
 def make_file(path: Path) -> bool:
     """A new, empty store, if there is none; whether there was none. Its name is durable when this returns."""
+    _roll_back(path)
     if path.exists() and path.stat().st_size > 0:
         return False
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -51,6 +52,16 @@ def make_file(path: Path) -> bool:
         connection.close()
     sync_folder(path.parent)
     return True
+
+
+def _roll_back(path: Path) -> None:
+    """Whoever died while the file was new left its journal of the old kind behind; a reader cannot mend that."""
+    if Path(f"{path}-journal").exists():
+        connection = connect(path, write=True)
+        try:
+            one(connection, "get_user_version")
+        finally:
+            connection.close()
 
 
 def version_of(path: Path, known: Sequence[Migration]) -> int:
