@@ -195,8 +195,8 @@ BROKEN_ENGINES = (
         (
             Edit(
                 "domain/decide.py",
-                "        effect_state=EffectState.UNKNOWN,\n        called=True,\n",
-                "        effect_state=EffectState.UNKNOWN,\n        called=False,\n",
+                "        effect_state=EffectState.NONE if lost.safe else EffectState.UNKNOWN,\n        called=True,\n",
+                "        effect_state=EffectState.NONE if lost.safe else EffectState.UNKNOWN,\n        called=False,\n",
             ),
         ),
         IN_A_CALL,
