@@ -62,7 +62,7 @@ def stored_values_stay_data(*values: JsonValue) -> Attack:
 
         async with TestEngine([back]) as engine:
             for value in values:
-                step = {"id": "a", "tool": "echo.back", "with": {"value": value}}
+                step: dict[str, JsonValue] = {"id": "a", "tool": "echo.back", "with": {"value": value}}
                 plan = Plan.from_dict({"name": "p", "steps": [step], "outputs": {"v": "${a.value}"}})
                 result = await (await engine.start(plan)).result()
                 assert result.outputs == {"v": value}

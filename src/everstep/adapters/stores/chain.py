@@ -1,6 +1,6 @@
 """The audit chain: every line of a journal is sealed together with the seal of the line before it.
 
-    h(n) = SHA-256( h(n-1) + event n )
+    h(0) = SHA-256( owner ),  h(n) = SHA-256( h(n-1) + event n )
 
 Whoever changes, removes or swaps lines leaves a chain that does not fit. With a key only its owner can forge one. Large
 values stand in events by their digest, so the chain holds whatever becomes of the values themselves.
@@ -14,7 +14,12 @@ from typing import Final, TypeAlias
 Seal: TypeAlias = Callable[[bytes], bytes]
 
 START: Final = b""
-"""What the first line is linked to."""
+"""What the first line was linked to before owners were part of the chain."""
+
+
+def beginning(owner: str) -> bytes:
+    """What the first line of a journal is linked to: whose task it is stands in no event, and is not to be changed."""
+    return sha256(owner.encode()).digest()
 
 
 def seal_with(key: str) -> Seal:

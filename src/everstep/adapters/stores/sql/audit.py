@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from everstep.adapters.stores.chain import START, Seal, head_of
+from everstep.adapters.stores.chain import START, Seal, beginning, head_of
 from everstep.adapters.stores.journal import label_text
 from everstep.adapters.stores.sql.hold import Reader
 from everstep.domain.fold import BrokenJournal, fold
@@ -25,7 +25,7 @@ def check_journals(reader: Reader, fetch: Fetch, seal: Seal) -> list[Flaw]:
     after = 0
     while page := reader.rows("task_page", {"after": after, "limit": PAGE}):
         for row in page:
-            problems += _check_task(reader, fetch, Chain(seal, old), row)
+            problems += _check_task(reader, fetch, Chain(seal, old, row[2]), row)
         after = page[-1][0]
     return problems
 
@@ -38,18 +38,19 @@ def head(reader: Reader) -> str:
 class Chain:
     """The links of one journal, followed from its beginning; broken once, it says nothing more."""
 
-    def __init__(self, seal: Seal, old: int) -> None:
+    def __init__(self, seal: Seal, old: int, owner: str) -> None:
         self._seal = seal
         self._old = old
-        self._link = START
+        self._links: tuple[bytes, ...] = (beginning(owner), START)
         self._whole = True
 
     def breaks(self, row: int, body: str, link: bytes | None) -> bool:
         """Whether this line is the first that does not fit. Lines from before there were links have none."""
         if not self._whole or (link is None and row <= self._old):
             return False
-        expected = self._seal(self._link + body.encode())
-        self._link, self._whole = expected, expected == link
+        expected = [self._seal(before + body.encode()) for before in self._links]
+        self._whole = link in expected
+        self._links = (link or START,)
         return not self._whole
 
 
