@@ -61,7 +61,7 @@ class Errands:
         """All that is left; each says what it was told."""
         held, asks, ended, hears = [await self._task(name) for name in ("held", "asks", "ended", "hears")]
         for op, ask in (("pause", held.pause), ("resume", held.resume)):
-            await self._say(op, held, ask())
+            await self._say(op, held, ask(), "ok" if op == "pause" else "info")  # there may be nothing to lift
         await self._answer(asks)
         await self._say("cancel", ended, ended.cancel())
         await self._first(hears, "step.waiting")
@@ -131,14 +131,14 @@ class Errands:
         """There is none in trouble; the store is asked all the same."""
         await self._engine.desk.runtime.kit.store.troubles.reset("local", "trial.once")
 
-    async def _say(self, op: str, task: Task, work: Any, **about: object) -> None:
+    async def _say(self, op: str, task: Task, work: Any, done: str = "ok", **about: object) -> None:
         self._client.say("invoke", op, task=task.id, **about)
         try:
             await work
         except EverstepError:
             self._client.say("fail", op, task=task.id, **about)
         else:
-            self._client.say("ok", op, task=task.id, **about)
+            self._client.say(done, op, task=task.id, **about)
 
 
 async def live(folder: Path, armed: str) -> None:

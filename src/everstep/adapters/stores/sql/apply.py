@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from everstep.adapters.stores import journal
-from everstep.adapters.stores.chain import beginning
 from everstep.adapters.stores.journal import Stamp
 from everstep.adapters.stores.sql.desk import Desk, Mismatch, last_link
-from everstep.adapters.stores.sql.rows import Guard, figures, stale, steady
+from everstep.adapters.stores.sql.rows import Guard, figures, newborn, stale, steady
 from everstep.domain.errors import Conflict, LeaseLost
 from everstep.domain.events import Draft, TaskCreated, TaskStarted
 from everstep.domain.ids import Epoch, Instant, Seq, WorkerId
@@ -178,7 +177,7 @@ class CreateUnit:
 
     def guard(self, num: int) -> Guard:
         """What stands before its first line."""
-        return Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), beginning(self.task.owner))
+        return newborn(num, self.task.owner)
 
     def row(self, num: int, begun: "_Begun | None") -> tuple[str | int | None, ...]:
         """What `insert_task` takes."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from everstep.adapters.stores.chain import beginning
 from everstep.adapters.stores.journal import NO_TASK
 from everstep.domain.errors import StoreRefused
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, TaskId, WorkerId
@@ -30,6 +31,11 @@ class Guard(NamedTuple):
     """The last link of its audit chain."""
     steady: tuple[object, ...] | None = None
     """What its holder wrote last of the figures that hardly ever change; None: not known."""
+
+
+def newborn(num: int, owner: str) -> Guard:
+    """What stands before the first line of a task: its chain begins with whose it is."""
+    return Guard(num, TaskStatus.QUEUED, 1, Epoch(0), None, Seq(1), beginning(owner))
 
 
 def guard_of(row: Row) -> Guard:
