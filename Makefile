@@ -58,6 +58,7 @@ campaigns:
 	$(BIN)/python -m tests.fault.errands
 	$(BIN)/python -m tests.fault.power
 	$(BIN)/python -m tests.fault.calls
+	$(BIN)/python -m tests.fault.simulate
 	$(BIN)/python -m tests.fault.mutants
 	$(BIN)/python -m tests.fault.sieges
 	$(BIN)/python -m tests.fault.fleet_campaign
