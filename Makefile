@@ -40,6 +40,7 @@ bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 	$(BIN)/python -m bench.concurrency
 	$(BIN)/python -m bench.api_reads
 	$(BIN)/python -m bench.fleet
+	$(BIN)/python -m bench.limits
 	$(BIN)/python -m bench.figures
 
 # What fits into an hour on two cores. Results go to torture-results.jsonl, line by line: interrupted, it goes on where it

@@ -53,7 +53,7 @@ from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
-from everstep.ports.gauge import Gauge
+from everstep.ports.gauge import Gauge, Queue
 from everstep.ports.script import Script
 from everstep.ports.sink import Sink
 from everstep.ports.store import Store, Worker
@@ -177,15 +177,16 @@ def the_world(settings: Settings, fault: Fault | None = None) -> Outside:
     clock = SystemClock()
     codec = Codec(inline_bytes_max=settings.limits.inline_bytes, bytes_max=settings.limits.artifact_bytes)
     fault = fault or fault_points()
+    store = store_of(settings, clock, fault)
     return Outside(
-        store=store_of(settings, clock, fault),
+        store=store,
         clock=clock,
         pulse=ThreadPulse(),
         entropy=SystemEntropy(),
         sink=LogSink(settings.log_path, level=settings.log_level),
         fault=fault,
         codec=codec,
-        gauge=MachineGauge(settings.home.parent),
+        gauge=MachineGauge(settings.home.parent, cast("Queue", store)),
     )
 
 

@@ -30,13 +30,12 @@ class CallContext(LastingCall):
         "_streamed",
         "answer",
         "limits",
-        "owner",
         "timeout_ms",
     )
 
     def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
         spec, step = state.specs[split_path(intent.step)[0]], state.steps[intent.step]
-        super().__init__(intent, kit)
+        super().__init__(intent, state.owner, kit)
         said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
         if intent.attempt.number > 1 or step.detour is not None or spec.retry is not None:
             said = attempt_ends(state, intent.step, kit, intent.attempt.started_at)
@@ -45,7 +44,6 @@ class CallContext(LastingCall):
         self._streamed: RedactedStream | None = None
         self.timeout_ms = said or kit.limits.step_timeout_ms
         self.limits = attempt_limits(state.plan, spec)
-        self.owner = state.owner
         self.answer = step.answer
 
     @property

@@ -6,10 +6,12 @@ from typing import Final
 
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import StepPath, TaskId
+from everstep.domain.limits import NEAR, TaskLimitNear
 from everstep.domain.outcome import Lost
 from everstep.domain.task import Intent, Lease
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.kit import Kit
+from everstep.engine.nearing import tell_near
 from everstep.ports.marks import Mark
 from everstep.ports.sink import Sink
 from everstep.ports.tool import Log, Misconfigured, ToolError, Uncertain
@@ -56,12 +58,14 @@ class CallLog:
 class LastingCall:
     """The part of a `ctx` that knows its intent, and keeps what the call leaves behind."""
 
-    __slots__ = ("_ending", "_intent", "_kit", "cursor")
+    __slots__ = ("_ending", "_intent", "_kit", "_telling", "cursor", "owner")
 
-    def __init__(self, intent: Intent, kit: Kit) -> None:
+    def __init__(self, intent: Intent, owner: str, kit: Kit) -> None:
+        self.owner = owner
         self._intent = intent
         self._kit = kit
         self._ending: asyncio.Event | None = None
+        self._telling: asyncio.Task[None] | None = None
         self.cursor: JsonValue = None
 
     @property
@@ -98,6 +102,12 @@ class LastingCall:
     def checkpoint(self, cursor: JsonValue) -> Awaitable[None]:
         """Durable when awaited; in a thread already when this returns."""
         return _from_anywhere(self._keep(cursor), self._kit)
+
+    def nearing(self, limit: str, used: float, most: float) -> None:
+        """Somebody is told; once is enough."""
+        if used >= NEAR * most and self._telling is None:
+            near = TaskLimitNear(limit=limit, used=used, max=most)
+            self._telling = self._kit.loop.create_task(tell_near(near, self._intent.task, self.owner, self._kit))
 
     async def _keep(self, cursor: JsonValue) -> None:
         kit, attempt = self._kit, self._intent.attempt

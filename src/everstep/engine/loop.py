@@ -47,7 +47,7 @@ class Loop:
 
     def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
-        free = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
+        free = self._kit.passage.places(self._kit.limits.tasks) - len(self._walks) - len(self._adopting)
         if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.passage.closed:
             return False
         self._adopting[task] = False
@@ -235,7 +235,7 @@ class Loop:
             timer.cancel()
 
     async def _claim(self) -> None:
-        room = self._kit.limits.tasks - len(self._walks) - len(self._adopting)
+        room = self._kit.passage.places(self._kit.limits.tasks) - len(self._walks) - len(self._adopting)
         if room <= 0 or not self._more or self._kit.closing or self._kit.passage.closed:
             return
         self._more = False

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from everstep.domain.ids import Instant, StepPath, TaskId
+from everstep.domain.pressure import Load
 from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
 from everstep.engine.pools import Pools
 from everstep.ports.tool import ToolSpec
 from everstep.ports.traffic import Halt, Reservation, Traffic
 
+FEWER = 4
+"""While little is left, a quarter of the places is used."""
 USUAL_RATE = Rate(limit=5, period_ms=1000)
 """Of a provider that nobody gave a rate: never unlimited."""
 
@@ -49,6 +52,8 @@ class Passage:
     """Places that were reserved and not used yet, by attempt; None: there was none left today."""
     halted: Halt | None = None
     """Everything stands still: nothing is claimed, no call begins."""
+    load: Load = Load.EASE
+    """What can be asked of the machine."""
     pressed: str | None = None
     """What too little is left of: nothing is claimed."""
     lifted_at: Instant | None = None
@@ -58,6 +63,10 @@ class Passage:
     def closed(self) -> bool:
         """Whether no task is taken up now."""
         return self.halted is not None or self.pressed is not None
+
+    def places(self, most: int) -> int:
+        """How many tasks are carried at the same time: fewer while little is left."""
+        return most if self.load is Load.EASE else max(1, most // FEWER)
 
     def allowance(self, tool: ToolSpec, target: str, further: Sequence[tuple[str, str]] = ()) -> Allowance | None:
         """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name.

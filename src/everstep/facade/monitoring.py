@@ -8,6 +8,7 @@ from everstep.domain.explain import Explanation, explain
 from everstep.domain.histogram import Family, Labels
 from everstep.domain.history import Kind
 from everstep.domain.ids import Seq, TaskId
+from everstep.domain.pressure import Load
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.engine.figures import counter, gauge, histogram
@@ -27,6 +28,11 @@ class Monitoring(Insight):
         self.figures = runtime.kit.figures
         """What is counted as it happens."""
         self._waits: dict[TaskId, tuple[Seq, Explanation]] = {}
+
+    @property
+    def load(self) -> Load:
+        """What can be asked of this machine."""
+        return self._kit.passage.load
 
     @property
     def busy(self) -> int:

@@ -6,6 +6,14 @@ from typing import Protocol
 from everstep.domain.pressure import Reading
 
 
+class Queue(Protocol):
+    """A store whose writes wait for each other."""
+
+    @property
+    def waiting_writes(self) -> tuple[int, int]:
+        """How many wait, and how many may."""
+
+
 class Gauge(Protocol):
     """Asked now and then."""
 

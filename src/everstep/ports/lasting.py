@@ -1,4 +1,4 @@
-"""What a running call may leave behind before it ends: how far it has come."""
+"""What a running call may leave behind before it ends: how far it has come, and what it has nearly used up."""
 
 from collections.abc import Awaitable
 from typing import Protocol
@@ -19,3 +19,6 @@ class Lasting(Protocol):
         It is durable when this returns, and a safe point: a call that is to stand still ends here, and goes on from
         here later. Raises where the call must not go on.
         """
+
+    def nearing(self, limit: str, used: float, most: float) -> None:
+        """For adapters: so much of a limit is in use. Told once per task, where it is most of it."""

@@ -68,6 +68,10 @@ class Context:
         """Kept: where another call would go on."""
         self.cursor = cursor
 
+    def nearing(self, limit: str, used: float, most: float) -> None:
+        """Kept."""
+        self.used.append((limit, used, most))
+
     def progress(self, fraction: float, text: str | None = None) -> None:  # noqa: ARG002
         """Kept."""
         self.fractions.append(fraction)

@@ -2,17 +2,26 @@
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from everstep.adapters.gauge import MachineGauge
 from everstep.authoring.plan import Plan
-from everstep.domain.pressure import LEAST_BYTES, MOST_BYTES, Reading, short_of
+from everstep.domain.pressure import LEAST_BYTES, MOST_BYTES, Load, Reading, load_of
 from everstep.domain.values import JsonValue
+from everstep.doors.api.hub import tick_every
 from everstep.testing.engine import TestEngine
+from tests.unit.doors.api.window import ECHO, HOLD, Window
 from tests.unit.engine.plans import Tools, chain
 
 GIB = 1024 * 1024 * 1024
+
+
+class Waiting:
+    """The queue of a store."""
+
+    waiting_writes = (3, 10)
 
 
 class Dial:
@@ -47,6 +56,7 @@ async def engine(tools: Tools, dial: Dial) -> AsyncIterator[TestEngine]:
         assert await opened.store.check() == []
 
 
+@pytest.mark.req("7.6")
 async def test_calls_end_tasks_stand_still_nothing_is_claimed_and_all_go_on_by_themselves(
     engine: TestEngine, tools: Tools, dial: Dial
 ) -> None:
@@ -107,23 +117,87 @@ async def test_a_restart_finds_who_stands_still(engine: TestEngine, tools: Tools
     assert (await task.refresh()).status == "completed"
 
 
+@pytest.mark.req("7.6")
+async def test_while_little_is_left_less_is_begun_and_more_when_there_is_enough(
+    engine: TestEngine, tools: Tools, dial: Dial
+) -> None:
+    engine_tasks = 64
+    dial.free = GIB // 5
+    await engine.clock.advance("6s")
+    tasks = [await engine.start(steps("test.hold")) for _ in range(engine_tasks)]
+    await engine.clock.advance("6s")
+    running = [(await task.refresh()).status for task in tasks].count("running")
+    assert running == engine_tasks // 4, "fewer starts, and nobody is paused"
+    dial.free = 5 * GIB
+    await engine.clock.advance("6s")
+    assert {(await task.refresh()).status for task in tasks} == {"running"}, "by itself"
+    tools.release.set()
+    await engine.clock.advance("1s")
+    assert {(await task.refresh()).status for task in tasks} == {"completed"}
+
+
+@pytest.mark.req("7.6")
+async def test_at_the_door_nothing_new_is_taken_while_too_little_is_left(
+    engine: TestEngine, tools: Tools, dial: Dial
+) -> None:
+    window = Window(engine)
+    before = await window.start(HOLD)
+    await tools.holding.wait()
+    dial.free = 0
+    await engine.clock.advance("6s")
+    reply = await window.ask("POST", "/v1/tasks", {"plan": ECHO})
+    said: Any = reply.json()
+    assert (reply.status, said["error"]["code"], reply.headers["retry-after"]) == (503, "overloaded", "5")
+    assert (await window.good("GET", "/v1/health"))["load"]["level"] == "short"
+    assert (await window.good("GET", f"/v1/tasks/{before['id']}"))["status"] == "pausing", "what is there is told"
+    tools.release.set()
+    dial.free = 5 * GIB
+    await engine.clock.advance("6s")
+    assert (await window.start(ECHO))["status"] in ("queued", "running", "completed")
+    await engine.clock.advance("6s")
+    assert (await window.good("GET", f"/v1/tasks/{before['id']}"))["status"] == "completed", "running work finishes"
+    assert (await window.good("GET", "/v1/health"))["load"]["level"] == "ease"
+
+
+@pytest.mark.req("7.6")
+def test_ticks_are_slower_while_little_is_left() -> None:
+    assert [tick_every(load, 4) for load in Load] == [0.25, 1, 1]
+
+
+EASE, BUSY, SHORT = Load
+
+
+@pytest.mark.req("7.6")
 @pytest.mark.parametrize(
-    ("total", "free", "already", "short"),
+    ("total", "free", "before", "now"),
     [
-        (10 * GIB, GIB // 9, False, False),
-        (10 * GIB, GIB // 11, False, True),
-        (10 * GIB, GIB // 8, True, True),
-        (10 * GIB, GIB // 6, True, False),
-        (GIB, LEAST_BYTES - 1, False, True),
-        (1000 * GIB, MOST_BYTES, False, False),
-        (1000 * GIB, MOST_BYTES - 1, False, True),
+        (10 * GIB, GIB, EASE, EASE),
+        (10 * GIB, GIB // 4, EASE, BUSY),
+        (10 * GIB, GIB // 3, BUSY, BUSY),
+        (10 * GIB, GIB // 2, BUSY, EASE),
+        (10 * GIB, GIB // 9, EASE, BUSY),
+        (10 * GIB, GIB // 11, EASE, SHORT),
+        (10 * GIB, GIB // 8, SHORT, SHORT),
+        (10 * GIB, GIB // 6, SHORT, BUSY),
+        (GIB, LEAST_BYTES - 1, EASE, SHORT),
+        (1000 * GIB, MOST_BYTES, EASE, BUSY),
+        (1000 * GIB, MOST_BYTES - 1, EASE, SHORT),
     ],
 )
-def test_what_is_too_little(total: int, free: int, already: bool, short: bool) -> None:
-    assert short_of(Reading(what="disk", free=free, total=total), already=already) is short
+def test_what_is_little_and_what_is_too_little(total: int, free: int, before: Load, now: Load) -> None:
+    assert load_of(Reading(what="disk", free=free, total=total), before) is now
+
+
+@pytest.mark.req("7.6")
+def test_the_queue_of_the_store_counts_too() -> None:
+    def stands(free: int) -> Load:
+        return load_of(Reading(what="store", free=free, total=1000), EASE)
+
+    assert [stands(free) for free in (1000, 700, 200)] == [EASE, BUSY, SHORT]
 
 
 def test_the_machine_tells_its_own_figures(tmp_path: Path) -> None:
-    readings = {one.what: one for one in MachineGauge(tmp_path).read()}
-    assert readings.keys() == {"memory", "disk"}
+    readings = {one.what: one for one in MachineGauge(tmp_path, Waiting()).read()}
+    assert readings.keys() == {"memory", "disk", "store"}
+    assert readings["store"].free == 7
     assert all(0 < one.free <= one.total and 0 <= one.level < 1 for one in readings.values())

@@ -50,6 +50,7 @@ def bounds_of(ctx: Ctx) -> Bounds:
         disk_bytes=disk or usual.disk_bytes,
         file_bytes=min(disk or usual.file_bytes, usual.file_bytes),
         together=_together(ctx),
+        nearing=ctx.nearing,
     )
 
 

@@ -178,6 +178,7 @@ class Child:
         while not ended.is_set():
             self._watched.inside = (self.held() or {}).get("cgroup") != "none"
             await asyncio.to_thread(self._watched.look, process.pid)
+            self._watched.tell()
             if self._watched.over is not None:
                 return
             every = LOOK_S[time.monotonic() - began > 10]

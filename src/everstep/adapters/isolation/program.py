@@ -23,6 +23,11 @@ class Together:
     def has(self, who: int, memory_bytes: int) -> int:
         """One of them has so much now; what they have in all."""
         self.now[who] = memory_bytes
+        return self.total
+
+    @property
+    def total(self) -> int:
+        """What all of them have now."""
         return sum(self.now.values())
 
 
@@ -39,6 +44,8 @@ class Bounds:
     disk_bytes: int = 1 << 30
     """Written in all."""
     output_bytes: int = OUTPUT_BYTES
+    nearing: Callable[[str, float, float], None] | None = None
+    """Whom to tell how much of its memory is in use."""
     together: Together | None = None
     """What all attempts of its task may have at the same time."""
     address_space: bool = True

@@ -186,6 +186,9 @@ class ChildCtx:
         """Counted by the engine."""
         self._said.say("usage", {"cost": cost, "tokens_in": tokens_in, "tokens_out": tokens_out, **counts})
 
+    def nearing(self, limit: str, used: float, most: float) -> None:
+        """The supervisor looks."""
+
     def measured(self, used: Measured) -> None:
         """The supervisor measures."""
 

@@ -48,6 +48,14 @@ class Watch:
         self._judge(used)
         self._judge_together()
 
+    def tell(self) -> None:
+        """How much of the memory is in use: its own, or that of all attempts of its task."""
+        bounds = self.bounds
+        if bounds.nearing is not None:
+            bounds.nearing("memory", self.now_bytes, bounds.memory_bytes)
+            if bounds.together is not None:
+                bounds.nearing("memory", bounds.together.total, bounds.together.max_bytes)
+
     def _judge_together(self) -> None:
         """All attempts of a task have a limit too; whoever takes more when it is reached is ended."""
         together = self.bounds.together

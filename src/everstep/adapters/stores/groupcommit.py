@@ -108,6 +108,11 @@ class GroupCommit(Generic[U]):
         self._outbox.append(Sent(units, size_bytes, answer))
         return answer
 
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many units wait, and how many may."""
+        return self._waiting_units, WAITING_UNITS_MAX
+
     def _hand_over(self) -> None:
         """What this turn of the loop has brought, together: the thread is not woken in the middle of a burst."""
         handed, self._outbox = self._outbox, []

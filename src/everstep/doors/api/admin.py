@@ -95,7 +95,7 @@ async def _health(back: Backing, asked: Asked) -> JsonObject:
         "containment": None,
         "halt": halt_json(back.desk.halted),
         "queue": queue_json(store),
-        "load": {"tasks": back.desk.monitoring.busy, "max": back.settings.engine.tasks} if sees_all else None,
+        "load": load_json(back) if sees_all else None,
         "limits": {
             "tasks": back.settings.engine.tasks,
             "live_tasks": live_tasks_max(back.settings.owner, back.settings.limits.live_tasks),
@@ -106,6 +106,12 @@ async def _health(back: Backing, asked: Asked) -> JsonObject:
         if sees_all
         else None,
     }
+
+
+def load_json(back: Backing) -> JsonObject:
+    """How many tasks are carried, and whether this machine has enough left for more."""
+    seen = back.desk.monitoring
+    return {"tasks": seen.busy, "max": back.settings.engine.tasks, "level": seen.load.name.lower()}
 
 
 def queue_json(store: JsonObject | None) -> JsonObject | None:

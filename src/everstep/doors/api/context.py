@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from everstep.domain.attempts import History, history_of
-from everstep.domain.errors import EverstepError, NotFound, Validation
+from everstep.domain.errors import EverstepError, NotFound, Unavailable, Validation
 from everstep.domain.events import Who
 from everstep.domain.ids import KEY, Seq, TaskId
+from everstep.domain.pressure import Load
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -16,6 +17,8 @@ from everstep.settings import Settings
 from everstep.wire.event import decode
 
 KEY_HEADER: Final = "idempotency-key"
+SHORT_S: Final = 5
+"""How often it is looked whether there is enough again."""
 
 
 @record
@@ -72,6 +75,17 @@ async def exists(back: Backing, asked: Asked, key: str) -> bool:
         return (await back.desk.get(key, asked.who)).key == key
     except NotFound:
         return False
+
+
+def admit_task(back: Backing) -> None:
+    """While too little is left of the machine, nothing new is taken; raises Unavailable."""
+    if back.desk.monitoring.load is Load.SHORT:
+        raise Unavailable(
+            "too little is left of this machine to take more tasks",
+            code="overloaded",
+            what_to_do=f"try again in {SHORT_S} s; what runs goes on by itself",
+            details={"retry_after_s": SHORT_S},
+        )
 
 
 def task_reply(state: TaskState, body: JsonObject, status: int = 200, **headers: str) -> Response:

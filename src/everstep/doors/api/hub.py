@@ -12,6 +12,7 @@ from typing import Final
 from everstep.domain.errors import EverstepError
 from everstep.domain.events import Who
 from everstep.domain.ids import Instant, Seq, StepPath, TaskId
+from everstep.domain.pressure import Load
 from everstep.domain.states import TaskStatus
 from everstep.doors.api import frames
 from everstep.doors.api.channel import Channel, Seat
@@ -26,7 +27,14 @@ OUTPUT_S: Final = 0.1
 LINE_TICK_S: Final = 1.0
 """Ticks in the stream of all tasks."""
 IDLE_S: Final = 0.5
+SLOWER: Final = 4
+"""While little is left of the machine, ticks come so many times later."""
 RUNNING: Final = frozenset({TaskStatus.RUNNING})
+
+
+def tick_every(load: Load, hz: float) -> float:
+    """How long it is between two ticks of a task."""
+    return (1 if load is Load.EASE else SLOWER) / hz
 
 
 class Hub:
@@ -125,6 +133,7 @@ class Hub:
         while True:
             busy = [channel for channel in self._channels.values() if channel.ticking]
             await asyncio.sleep(min(OUTPUT_S if busy else IDLE_S, tick_s, heartbeat_s / 4))
+            tick_s = tick_every(self._back.desk.monitoring.load, events.tick_hz)
             now = time.monotonic()
             for channel in busy:
                 channel.show_output()

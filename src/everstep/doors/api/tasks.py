@@ -9,6 +9,7 @@ from everstep.domain.values import JsonObject
 from everstep.doors.api.context import (
     Asked,
     Backing,
+    admit_task,
     etag,
     exists,
     find_task,
@@ -55,6 +56,8 @@ async def create(back: Backing, asked: Asked) -> Response:
         continue_by=asked.fields.text("continue_by"),
         unannounced=asked.fields.flag("unannounced"),
     )
+    if not made_before:
+        admit_task(back)
     state = await back.desk.submit(wish, asked.who)
     if made_before:
         return await _told(back, asked, state, 200, idempotent_replay="true")

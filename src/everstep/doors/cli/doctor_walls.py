@@ -6,9 +6,16 @@ from everstep.bootstrap import tried_walls
 from everstep.settings import Settings
 
 LIMITS: Final = {
-    "group": "memory, processes and CPU share by cgroup {cgroup}, CPU time and disk by watching, files by the kernel",
-    "none": "no cgroup: memory, CPU time, processes and disk by watching, files by the kernel, CPU share by nice only",
+    "memory": ("cgroup {cgroup}", "address space and watching"),
+    "CPU share": ("cgroup {cgroup}", "nice only"),
+    "CPU time": ("cgroup {cgroup}, counted", "rlimit and watching"),
+    "processes": ("cgroup {cgroup}", "rlimit and watching"),
+    "wall time": ("supervisor", "supervisor"),
+    "output": ("supervisor", "supervisor"),
+    "files": ("rlimit", "rlimit"),
+    "disk": ("reservation, rlimit and watching", "reservation, rlimit and watching"),
 }
+"""What keeps a program to each limit: with a control group, and without one."""
 
 
 async def walls(settings: Settings) -> tuple[str, bool]:
@@ -22,5 +29,6 @@ async def walls(settings: Settings) -> tuple[str, bool]:
     layers += ["outside untouched"] if held["kept_inside"] else ["the outside could be written"]
     layers += ["ends as a whole"] if held["ended_whole"] else ["something was left running"]
     lacking = f"; missing: {', '.join(held['missing'])}" if held["missing"] else ""
-    limits = LIMITS["none" if held["cgroup"] == "none" else "group"].format(**held)
+    alone = held["cgroup"] == "none"
+    limits = ", ".join(f"{name} by {how[alone].format(**held)}" for name, how in LIMITS.items())
     return f"{held['level']}: {', '.join(layers)}{lacking}; limits: {limits}", not held["missing"]

@@ -1,6 +1,7 @@
-"""Pressure: while too little is left of memory or disk, tasks stand still; then they go on by themselves.
+"""Pressure: while little is left of memory, disk or places at the store, less is begun and told less often.
 
-Calls in flight may end, nothing is claimed. A task that somebody resumes meanwhile is left alone until the next time.
+While too little is left, tasks stand still; then they go on by themselves. Calls in flight may end, nothing is claimed.
+A task that somebody resumes meanwhile is left alone until the next time.
 """
 
 from typing import Final
@@ -10,7 +11,7 @@ from everstep.domain.events import Who
 from everstep.domain.ids import Instant, PauseId, TaskId
 from everstep.domain.pauses import PauseType
 from everstep.domain.pausing import go_on_after_pressure, pause_for_pressure
-from everstep.domain.pressure import Reading, short_of
+from everstep.domain.pressure import Load, Reading, load_of
 from everstep.engine.control import command
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
@@ -19,6 +20,7 @@ from everstep.ports.store import TaskFilter
 
 EVERY_MS: Final = 5_000
 PAGE: Final = 500
+_WORDS: Final = {Load.EASE: "there is enough again", Load.BUSY: "little is left", Load.SHORT: "too little is left"}
 
 
 class Pressure:
@@ -43,17 +45,20 @@ class Pressure:
 
     async def _look(self) -> None:
         passage = self._kit.passage
-        already = passage.pressed is not None
-        short = next((one for one in self._gauge.read() if short_of(one, already=already)), None)
-        if short is None:
-            if already or not self._settled:
+        before, readings = passage.load, self._gauge.read()
+        load, short = max(((load_of(one, before), one) for one in readings), key=lambda found: found[0])
+        passage.load, pressed = load, load is Load.SHORT
+        passage.pressed = short.what if pressed else None
+        if load is not before:
+            self._kit.sink.note(_WORDS[load], level="warning" if load else "info", what=short.what, in_use=short.level)
+            self._kit.feed.tell_all("load", pressed=passage.pressed, level=short.level, load=load.name.lower())
+        if not pressed:
+            if before is Load.SHORT or not self._settled:
                 await self._relieve()
+            elif load < before:
+                self._loop.nudge()
             return
         self._settled = False
-        if not already:
-            self._kit.sink.note("too little is left", level="warning", what=short.what, in_use=short.level)
-            self._kit.feed.tell_all("load", pressed=short.what, level=short.level)
-        passage.pressed = short.what
         for task, owner in self._loop.walking().items():
             if task not in self._paused:
                 self._paused.add(task)
@@ -69,9 +74,6 @@ class Pressure:
     async def _relieve(self) -> None:
         """There is enough again: whoever stands still because of it goes on, from before a restart too."""
         kit = self._kit
-        if kit.passage.pressed is not None:
-            kit.feed.tell_all("load", pressed=None, level=None)
-        kit.passage.pressed = None
         self._paused.clear()
         page = await kit.store.list_tasks(TaskFilter(reason=PauseType.RESOURCE_PRESSURE, limit=PAGE))
         own = self._loop.own

@@ -42,7 +42,7 @@ async def ended(task: Task) -> dict[str, Any]:
     raise AssertionError([e.type async for e in task.events(follow=False)])
 
 
-@pytest.mark.req("7.1", "N.2", "R.1", "R.4", "6.5")
+@pytest.mark.req("7.1", "N.2", "TP.4", "R.1", "R.4", "6.5")
 @pytest.mark.parametrize("groups", [True, False], ids=["group", "watched"])
 async def test_each_is_stopped_by_its_own_limit(tmp_path: Path, groups: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not groups:

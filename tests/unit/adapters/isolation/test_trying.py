@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from everstep.adapters.isolation.group import best_roots
 from everstep.adapters.isolation.trying import tried
 
 
@@ -25,4 +26,8 @@ def test_doctor_says_what_holds_programs(tmp_path: Path) -> None:
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     checks = {check["name"]: check for check in json.loads(said.stdout)["checks"]}
     assert checks["programs"]["detail"].startswith(("restricted:", "limited:"))
-    assert "limits: memory" in checks["programs"]["detail"]
+    said_of = checks["programs"]["detail"].partition("limits: ")[2]
+    roots = best_roots()
+    for limit in ("memory", "CPU share", "CPU time", "processes", "wall time", "output", "files", "disk"):
+        assert f"{limit} by " in said_of
+    assert ("CPU share by nice only" if roots is None else f"CPU share by cgroup {roots.version}") in said_of

@@ -24,6 +24,11 @@ class SqlStore(SqlTraffic):
         self._clock = clock
         self.troubles: Final = SqlTroubles(lambda: self._hold)
 
+    @property
+    def waiting_writes(self) -> tuple[int, int]:
+        """How many wait, and how many may."""
+        return self._hold.writes.waiting
+
     # Tasks
 
     async def create_tasks(self, tasks: Sequence[t.NewTask]) -> Sequence[port.Creation]:
