@@ -20,6 +20,7 @@ from everstep.domain.continued import CLIENT, SERVER
 from everstep.domain.errors import SettingsError, Validation
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.wire.handoff import EXTRA, PAUSE_REASON, PROGRESS, RESULT
+from everstep.wire.progress import WorkflowProgress, WorkflowStepProgress, read_progress
 
 if TYPE_CHECKING:
     from everstep.doors.mcp.door import McpDoor
@@ -35,11 +36,14 @@ __all__ = [
     "Source",
     "TaskBridge",
     "Workflow",
+    "WorkflowProgress",
     "WorkflowStep",
+    "WorkflowStepProgress",
     "constant",
     "field",
     "from_step",
     "prompt_arg",
+    "read_progress",
 ]
 
 

@@ -64,6 +64,8 @@ def inspected(folder: Path, server: list[str], words: tuple[str, ...]) -> Any:
     assert done.stdout, done.stderr[-2000:]
     said = json.loads(done.stdout)
     said.pop("_meta", None)
+    if "content" in said:
+        said.setdefault("isError", False)  # which is what leaving it out means
     return said
 
 
