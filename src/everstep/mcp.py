@@ -19,8 +19,7 @@ from everstep.authoring.plan import Plan
 from everstep.domain.continued import CLIENT, SERVER
 from everstep.domain.errors import SettingsError, Validation
 from everstep.domain.values import JsonObject, JsonValue
-from everstep.wire.handoff import EXTRA, PAUSE_REASON, PROGRESS, RESULT
-from everstep.wire.progress import WorkflowProgress, WorkflowStepProgress, read_progress
+from everstep.wire.handoff import EXTRA, PAUSE_REASON, PROGRESS, RESULT, PlanProgress, StepProgress, read_progress
 
 if TYPE_CHECKING:
     from everstep.doors.mcp.door import McpDoor
@@ -33,12 +32,12 @@ __all__ = [
     "PROGRESS",
     "RESULT",
     "McpServer",
+    "PlanProgress",
     "Source",
+    "StepProgress",
     "TaskBridge",
     "Workflow",
-    "WorkflowProgress",
     "WorkflowStep",
-    "WorkflowStepProgress",
     "constant",
     "field",
     "from_step",

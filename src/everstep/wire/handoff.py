@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
+from everstep.domain.errors import Validation
 from everstep.domain.ids import StepPath, idempotency_key
 from everstep.domain.pauses import Pause
 from everstep.domain.plan import Effect
+from everstep.domain.record import record
 from everstep.domain.remaining import open_question, remaining, shown_status
 from everstep.domain.states import StepStatus
 from everstep.domain.task import TaskState
@@ -131,3 +133,57 @@ def packet_json(state: TaskState, name: str) -> JsonObject:
         "estimate": None,
         "seq": state.seq,
     }
+
+
+@record
+class StepProgress:
+    """One step of a plan; `tool` is None for one that only reads."""
+
+    name: str
+    status: str
+    tool: str | None = None
+
+
+@record
+class PlanProgress:
+    """What a task is for, and where its steps stand."""
+
+    goal: str
+    steps: tuple[StepProgress, ...]
+    schema_version: int = 1
+
+
+def read_progress(value: JsonValue) -> PlanProgress:
+    """From the variable `_workflow.progress`; what is not known is passed over, so that later versions can say more.
+
+    Raises Validation for what is none.
+    """
+    said = _object(value)
+    steps, version = said.get("steps"), said.get("schemaVersion")
+    if not isinstance(steps, list) or not isinstance(version, int):
+        raise _no_progress()
+    return PlanProgress(
+        goal=_text(said, "goal"), steps=tuple(_step_progress(_object(one)) for one in steps), schema_version=version
+    )
+
+
+def _step_progress(said: JsonObject) -> StepProgress:
+    tool = _text(said, "tool") if "tool" in said else None
+    return StepProgress(name=_text(said, "name"), status=_text(said, "status"), tool=tool)
+
+
+def _object(value: JsonValue) -> JsonObject:
+    if not isinstance(value, dict):
+        raise _no_progress()
+    return value
+
+
+def _text(said: JsonObject, name: str) -> str:
+    value = said.get(name)
+    if not isinstance(value, str):
+        raise _no_progress()
+    return value
+
+
+def _no_progress() -> Validation:
+    return Validation("this is no _workflow.progress", what_to_do="read the variable of this name of a task")

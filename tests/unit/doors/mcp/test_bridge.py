@@ -10,7 +10,7 @@ from everstep import Engine
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Validation
-from everstep.mcp import PROGRESS, TaskBridge, WorkflowStepProgress, read_progress
+from everstep.mcp import PROGRESS, StepProgress, TaskBridge, read_progress
 from everstep.testing import TestEngine
 from everstep.wire.handoff import variables_json
 from everstep.wire.schema import compile_schema
@@ -50,7 +50,7 @@ async def test_the_progress_of_a_real_reply_keeps_to_its_schema() -> None:
         whole = read_progress(said)
         more = {**said, "later": {"x": 1}, "steps": [{**step, "later": True} for step in said["steps"]]}
         assert read_progress(more) == whole
-        assert whole.steps[0] == WorkflowStepProgress(name="fetch", status="failed", tool="fetch_data")
+        assert whole.steps[0] == StepProgress(name="fetch", status="failed", tool="fetch_data")
 
 
 @pytest.mark.req("FNDX-03")
