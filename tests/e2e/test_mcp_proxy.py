@@ -92,11 +92,11 @@ async def test_every_call_is_a_task_and_a_key_makes_it_once(tmp_path: Path) -> N
 @pytest.mark.req("X.5")
 async def test_a_definition_that_changed_is_withheld(tmp_path: Path) -> None:
     async with client(tmp_path) as session:
-        assert len((await session.list_tools()).tools) == 4
+        assert len((await session.list_tools()).tools) == 5
     (tmp_path / "changed").touch()
     async with client(tmp_path) as session:
         names = [tool.name for tool in (await session.list_tools()).tools]
-    assert names == ["slow", "fail", "drop"]
+    assert names == ["buy", "slow", "fail", "drop"]
     assert "withheld" in (tmp_path / "stderr").read_text()
 
 
