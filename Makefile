@@ -42,6 +42,7 @@ bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.limits
 	$(BIN)/python -m bench.figures
+	$(BIN)/python -m bench.proxy
 
 # What fits into an hour on two cores. Results go to torture-results.jsonl, line by line: interrupted, it goes on where it
 # stopped. The report is docs/proof.md.
@@ -64,6 +65,7 @@ campaigns:
 	$(BIN)/python -m tests.fault.sieges
 	$(BIN)/python -m tests.fault.fleet_campaign
 	$(BIN)/python -m everstep.torture.agent_kills
+	$(BIN)/python -m tests.fault.proxy_kills
 	$(BIN)/python -m bench.cuts
 	$(BIN)/python -m bench.flips
 	EVERSTEP_TEST_KILLS=25 EVERSTEP_TEST_STORMS=$(STORMS) $(PYTEST) -q $(PARALLEL) tests/fault/test_storm.py tests/fault/test_kills.py

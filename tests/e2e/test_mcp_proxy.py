@@ -27,11 +27,11 @@ def calls(folder: Path) -> list[str]:
 
 
 @asynccontextmanager
-async def client(folder: Path, *, proxied: bool = True) -> AsyncIterator[Any]:
+async def client(folder: Path, *, proxied: bool = True, behind: tuple[str, ...] = ()) -> AsyncIterator[Any]:
     from mcp.client.session import ClientSession
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    words = [*(PROXY if proxied else SERVER), str(folder)]
+    words = [*PROXY[:-3], *behind] if behind else [*(PROXY if proxied else SERVER), str(folder)]
     server = StdioServerParameters(command=words[0], args=words[1:], cwd=folder, env=environment())
     with (folder / "stderr").open("a") as log:
         async with stdio_client(server, errlog=log) as (reading, writing), ClientSession(reading, writing) as session:
@@ -63,6 +63,26 @@ async def test_the_same_tools_prompts_resources_and_results(tmp_path: Path) -> N
     assert beside.pop("fail")["content"] == without.pop("fail")["content"]
     assert beside == without
     assert calls(tmp_path) == ["add", "add", "fail"] * 2
+
+
+@pytest.mark.req("X.5")
+async def test_a_server_elsewhere_is_the_same(tmp_path: Path) -> None:
+    """`--url`: the proxy on stdio, the server behind it on HTTP."""
+    async with client(tmp_path, proxied=False) as direct:
+        without = await seen(direct)
+    server = await asyncio.create_subprocess_exec(*SERVER, str(tmp_path), "--http")
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not (tmp_path / "server.url").exists():  # noqa: ASYNC110 -- written by another process
+                await asyncio.sleep(0.02)
+        url = (tmp_path / "server.url").read_text()
+        async with client(tmp_path, behind=("--url", url)) as session:
+            beside = await seen(session)
+        assert beside.pop("fail")["content"] == without.pop("fail")["content"]
+        assert beside == without
+    finally:
+        server.kill()
+        await server.wait()
 
 
 def journal(folder: Path) -> list[Any]:

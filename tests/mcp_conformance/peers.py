@@ -3,10 +3,12 @@ server that others wrote, whose tools are steps of a plan.
 
     python tests/mcp_conformance/peers.py
 
-The MCP Inspector in both eras from npm, and the `mcp` 1.x client in an environment of its own; all in `.conformance`.
+The MCP Inspector in both eras and the TypeScript client from npm, the `mcp` 1.x client and FastMCP's in environments of
+their own; all in `.conformance`.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,48 @@ steps:
   - {id: say, tool: mcp.everything.echo, with: {message: hello}, retry: 0}
   - {id: sum, tool: mcp.everything.get-sum, with: {a: 2, b: 40}, retry: 0}
 outputs: {said: "${say.text}", sum: "${sum.text}"}
+"""
+TYPESCRIPT = ("@modelcontextprotocol/client@2.4.0", "@modelcontextprotocol/ext-tasks@0.2.2")
+TYPESCRIPT_STORY = """
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { createTaskSessionFromClient, resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
+
+const [folder, words] = [process.argv[2], JSON.parse(process.argv[3])];
+const client = new Client({ name: "peer", version: "1" }, { capabilities: {} });
+const [command, ...args] = words;
+await client.connect(new StdioClientTransport({ command, args, cwd: folder, env: process.env, stderr: "ignore" }));
+const begun = await client.getPrompt({ name: "data-pipeline", arguments: { source: "http://a.test/x" } });
+const _meta = { _task_id: begun._meta.task_id };
+const made = await client.callTool({ name: "fetch_data", arguments: { source: "mirror" }, _meta });
+const session = createTaskSessionFromClient(client, { endpointId: "everstep" });
+const execution = await session.callTool("fetch_data", { source: "mirror" });
+const result = resultFromTaskOutcome((await execution.settle()).outcome);
+await session.close();
+await client.close();
+console.log(JSON.stringify({
+  said: begun.messages.at(-1).content.text, made: made.structuredContent, as_task: result.structuredContent,
+}));
+"""
+FASTMCP = "fastmcp>=4.1,<5"
+FASTMCP_STORY = """
+import asyncio, json, sys
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+
+async def main():
+    folder, command, env = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+    server = StdioTransport(command=command[0], args=command[1:], cwd=folder, env=env, keep_alive=False)
+    async with Client(server) as client:
+        begun = await client.get_prompt("data-pipeline", {"source": "http://a.test/x"})
+        task = begun.meta["task_id"]
+        made = await client.call_tool("fetch_data", {"source": "mirror"}, meta={"_task_id": task})
+        listed = await client.call_tool("list_tasks", {})
+        count = len(listed.structured_content["tasks"])
+        said = begun.messages[-1].content.text
+        print(json.dumps({"said": said, "made": made.structured_content, "listed": count}))
+
+asyncio.run(main())
 """
 OLD_CLIENT = "mcp>=1.30,<2"
 SERVER = [sys.executable, "-m", "everstep", "mcp"]
@@ -77,17 +121,41 @@ def inspected(folder: Path, era: str) -> None:
     assert made["_meta"]["steps"][0] == {"name": "fetch", "status": "completed"}
 
 
-def old_client(folder: Path) -> None:
-    """Tasks of 2025-11-25 with the client of that time."""
-    home = CACHE / "mcp1"
+def told_by(home: Path, package: str, story: str, folder: Path) -> Any:
+    """What a client of another environment of Python tells at the end of its story."""
     python = home / "bin" / "python"
     if not python.exists():
         venv.create(home, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", OLD_CLIENT], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", package], check=True, capture_output=True)
     told = [str(folder), json.dumps(SERVER), json.dumps(environment())]
-    done = subprocess.run([python, "-c", OLD_STORY, *told], capture_output=True, timeout=120, check=False)
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([python, "-c", story, *told], env=own, capture_output=True, timeout=120, check=False)
+    assert done.stdout, done.stderr.decode()[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def old_client(folder: Path) -> None:
+    """Tasks of 2025-11-25 with the client of that time."""
+    said = told_by(CACHE / "mcp1", OLD_CLIENT, OLD_STORY, folder)
+    assert said == {"result": {"lines": ["a,1"]}, "listed": 2, "ended": "cancelled"}, said
+
+
+def fastmcp(folder: Path) -> None:
+    """The client of FastMCP begins and goes on."""
+    said = told_by(CACHE / "fastmcp4", FASTMCP, FASTMCP_STORY, folder)
+    assert said == {"said": HANDOFF, "made": {"lines": ["a,1"]}, "listed": 1}, said
+
+
+def typescript(folder: Path) -> None:
+    """The client of the TypeScript SDK begins and goes on, and makes a call as a task with the package for Tasks."""
+    program = CACHE / "story.mjs"
+    program.write_text(TYPESCRIPT_STORY)
+    words = [node("node"), str(program), str(folder), json.dumps(SERVER)]
+    done = subprocess.run(words, cwd=CACHE, env=environment(), capture_output=True, timeout=120, check=False)
+    assert done.stdout, done.stderr.decode()[-2000:]
+    lines = {"lines": ["a,1"]}
     said = json.loads(done.stdout)
-    assert said == {"result": {"lines": ["a,1"]}, "listed": 2, "ended": "cancelled"}
+    assert said == {"said": HANDOFF, "made": lines, "as_task": lines}, said
 
 
 def everything(folder: Path) -> None:
@@ -109,7 +177,7 @@ def everything(folder: Path) -> None:
 
 def main() -> int:
     CACHE.mkdir(exist_ok=True)
-    for package in (INSPECTOR, EVERYTHING):
+    for package in (INSPECTOR, EVERYTHING, *TYPESCRIPT):
         if not (CACHE / "node_modules" / package.rpartition("@")[0]).is_dir():
             command = [node("npm"), "install", "--no-audit", "--no-fund", package]
             subprocess.run(command, cwd=CACHE, env=environment(), check=True, capture_output=True)
@@ -117,6 +185,8 @@ def main() -> int:
         "Inspector, modern then legacy": lambda folder: inspected(folder, "modern"),
         "Inspector, legacy then modern": lambda folder: inspected(folder, "legacy"),
         "mcp 1.x": old_client,
+        "TypeScript client, with ext-tasks": typescript,
+        "FastMCP": fastmcp,
         "server-everything": everything,
     }
     failed = 0
@@ -126,9 +196,9 @@ def main() -> int:
                 story(make_project(Path(folder)))
             except (AssertionError, ValueError, KeyError) as error:
                 failed += 1
-                print(f"{name}: {error!r}")
+                print(f"{name}: {error!r}", flush=True)
             else:
-                print(f"{name}: fine")
+                print(f"{name}: fine", flush=True)
     print(f"{len(stories) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.mcp_conformance import run as suite  # noqa: E402
 from tests.mcp_conformance.run import CACHE, environment, node  # noqa: E402 -- a program, not a package
 
 PACKAGES = (
@@ -49,6 +50,11 @@ from pathlib import Path
 from tests.mcp_conformance.proxied import call_slow
 asyncio.run(call_slow(Path(sys.argv[2])))
 """
+NOT_PASSED_ON = {
+    "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums", "tools-call-with-progress",
+}  # fmt: skip
+"""What a server asks of the person behind a client: the proxy asks only for approvals of its own. And how far a call
+is, which a server on HTTP says together with its answer."""
 OF_THE_CLIENT = {"get-roots-list"}
 """Listed only to clients that offer folders, which a proxy does not."""
 ALLOWED = 'policy.approve = { "mcp.behind.write_file" = false, "mcp.behind.edit_file" = false }\n'
@@ -132,6 +138,35 @@ def killed_and_back(folder: Path) -> None:
     assert types(store).count("attempt.started") == 1, types(store)
 
 
+def same_for_the_suite(folder: Path) -> None:
+    """The fixture of the conformance suite, asked directly and through the proxy: check by check the same."""
+    direct, behind = suite.free_port(), suite.free_port()
+    log, here = str(folder / "calls.log"), Path(__file__).parent
+    url = f"http://127.0.0.1:{direct}/mcp"
+    programs = [
+        [str(here / "fixture.py"), str(direct), log],
+        [str(here / "proxy_host.py"), str(behind), url, str(folder)],
+    ]
+    suite.install()
+    running = []
+    try:
+        for words, port in zip(programs, (direct, behind), strict=True):
+            running.append(subprocess.Popen([sys.executable, *words], env=environment(), cwd=folder))
+            suite.wait_for(port)
+        found = [
+            suite.run(f"http://127.0.0.1:{port}/mcp", folder / str(port), "--requirements", "2025-11-25")
+            for port in (direct, behind)
+        ]
+    finally:
+        for one in running:
+            one.terminate()
+            one.wait()
+    without, beside = ({name: one[name] for name in one if name not in NOT_PASSED_ON} for one in found)
+    other = {name: (without.get(name), beside.get(name)) for name in without if without[name] != beside.get(name)}
+    assert not other, other
+    print("  checks through the proxy: {} passed, {} failed".format(*suite.tally(beside)))
+
+
 def types(store: Path) -> list[str]:
     """Of the events that are recorded."""
     try:
@@ -150,6 +185,7 @@ def main() -> int:
         "server-everything, Inspector": same_for_the_inspector,
         "server-filesystem, Python client": same_for_the_python_client,
         "server-everything, client killed in a slow call": killed_and_back,
+        "the conformance suite": same_for_the_suite,
     }
     failed = 0
     for name, story in stories.items():
@@ -158,9 +194,9 @@ def main() -> int:
                 story(Path(folder).resolve())
             except (AssertionError, ValueError, KeyError, OSError) as error:
                 failed += 1
-                print(f"{name}: {error!r:.2000}")
+                print(f"{name}: {error!s:.2000}", flush=True)
             else:
-                print(f"{name}: the same")
+                print(f"{name}: the same", flush=True)
     print(f"{len(stories) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

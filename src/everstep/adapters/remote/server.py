@@ -49,7 +49,7 @@ class RemoteServer:
 
     name: str
     link: Callable[[], Link]
-    noticed: Callable[[str, JsonObject], None] = lambda _method, _params: None
+    listeners: list[Callable[[str, JsonObject], None]] = field(default_factory=list)
     """Told of the server's notifications."""
     start_s: float = START_S
     greeting: JsonObject = field(default_factory=dict)
@@ -254,7 +254,8 @@ class RemoteServer:
                     words if isinstance(words, str) else None,
                 )
             return
-        self.noticed(method, told)
+        for listener in self.listeners:
+            listener(method, told)
 
     def _answer(self, link: Link, number: JsonValue, method: str) -> None:
         """What a server may ask of us: whether we are there. We offer no model, no folders, no forms."""

@@ -62,7 +62,7 @@ class McpTools(ToolAdapter):
         self._seen: dict[str, str] = {}
         """What the running server says, by tool, as digests."""
         self._seen_of = 0
-        server.noticed = self._noticed
+        server.listeners.append(self._noticed)
 
     def tools(self) -> Sequence[ToolSpec]:
         """Those of the list."""

@@ -1,7 +1,10 @@
 """A server behind our proxy: the same tools, prompts and resources, its definitions pinned at the first contact."""
 
+import asyncio
 import os
 import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from everstep.adapters.remote.link import Link
@@ -14,6 +17,7 @@ from everstep.adapters.tools.mcp_servers import client_of, pins_of
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject
 from everstep.ports.adapter import ToolAdapter
+from everstep.ports.tool import ToolError
 from everstep.settings import Settings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
@@ -40,6 +44,11 @@ class Proxied:
         self.prompts: list[JsonObject] = []
         self.resources: list[JsonObject] = []
         self.templates: list[JsonObject] = []
+        self.changed: Callable[[str], None] = lambda _list: None
+        """Told when one of its lists is another."""
+        self._watched: dict[str, asyncio.Event] = {}
+        self._looking: set[asyncio.Task[None]] = set()
+        self._server.listeners.append(self._heard)
 
     @property
     def greeting(self) -> JsonObject:
@@ -62,10 +71,20 @@ class Proxied:
         self._agree(listed["tools"])
         return McpTools(self._server, self._offer(), self._pins, usable=lambda _schema: False)
 
-    def has(self, what: str) -> bool:
-        """Whether it offers anything of this kind."""
+    def has(self, what: str, more: str = "") -> bool:
+        """Whether it offers anything of this kind, and that with it."""
         able = self.greeting.get("capabilities")
-        return isinstance(able, dict) and what in able
+        kind = able.get(what) if isinstance(able, dict) else None
+        return isinstance(kind, dict) and (not more or kind.get(more) is True)
+
+    async def updates(self, uri: str) -> AsyncIterator[None]:
+        """Once whenever the server says that what stands there has changed; raises ToolErrors."""
+        news = self._watched.setdefault(uri, asyncio.Event())
+        await self._server.request("resources/subscribe", {"uri": uri})
+        while True:
+            await news.wait()
+            news.clear()
+            yield
 
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
         """Anything that is no call of a tool, passed on as it is; raises ToolErrors."""
@@ -73,7 +92,31 @@ class Proxied:
 
     async def close(self) -> None:
         """End it."""
+        for looking in self._looking:
+            looking.cancel()
         await self._server.close()
+
+    def _heard(self, method: str, said: JsonObject) -> None:
+        match method.split("/"):
+            case ["notifications", "resources", "updated"] if str(said.get("uri")) in self._watched:
+                self._watched[str(said["uri"])].set()
+            case ["notifications", what, "list_changed"] if what in LISTS:
+                looking = asyncio.ensure_future(self._look_again(what))
+                self._looking.add(looking)
+                looking.add_done_callback(self._looking.discard)
+
+    async def _look_again(self, what: str) -> None:
+        """What it lists now; a tool that was not there at the start waits for the next one."""
+        with suppress(ToolError):
+            listed = await self._server.listed(what)
+            if what == "tools":
+                known = self._pins.read()
+                self._agree([tool for tool in listed if tool.get("name") in known])
+            elif what == "prompts":
+                self.prompts = listed
+            else:
+                self.resources, self.templates = listed, await self._server.listed("resourceTemplates")
+            self.changed(what)
 
     def _agree(self, listed: list[JsonObject]) -> None:
         pinned = self._pins.read()

@@ -10,7 +10,7 @@ from everstep.doors.mcp.bridge import failed_result, task_result
 from everstep.doors.mcp.channel import Json, follow
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused
-from everstep.doors.mcp.story import STANDS, Story, read_story
+from everstep.doors.mcp.story import STANDS, Story, read_story, story_of
 from everstep.doors.mcp.talk import SILENT, WHOLE, Talk, telling
 from everstep.doors.mcp.tasks import Tasks
 
@@ -63,10 +63,14 @@ class Carrying:
             story = await read_story(self._desk.channel, client.caller, task)
             if story.state.terminal or (story.state.status is TaskStatus.PAUSED and story.state.pauses):
                 return story
+        heard: list[Json] = []
         async for event in follow(self._desk.channel, client.caller, task, after):
+            heard.append(event)
             if event["type"] in STANDS:
                 break
-        return await read_story(self._desk.channel, client.caller, task)
+        if after:
+            return await read_story(self._desk.channel, client.caller, task)
+        return await story_of(self._desk.channel, client.caller, task, heard)
 
     async def _as_task(self, client: Client, task: str, ttl_ms: int | None = None) -> Json:
         story = await read_story(self._desk.channel, client.caller, task)

@@ -19,10 +19,11 @@ class Bells:
     def __init__(self) -> None:
         self._ears: set[Ear] = set()
 
-    def ring(self, *lists: List) -> None:
+    def ring(self, *lists: str) -> None:
         """These are not what they were."""
+        known: tuple[List, ...] = tuple(one for one in LISTS if one in lists)
         for ear in self._ears:
-            ear.hear(lists)
+            ear.hear(known)
 
     @contextmanager
     def listening(self) -> "Iterator[Ear]":

@@ -11,12 +11,12 @@ from everstep.bootstrap import Proxied
 from everstep.domain.errors import EverstepError
 from everstep.doors.mcp.bridge import PROXIED, task_id_in
 from everstep.doors.mcp.calls import KEY, Calls
-from everstep.doors.mcp.channel import Ask, Json, asked
+from everstep.doors.mcp.channel import Ask, Json, ask, asked
 from everstep.doors.mcp.continuing import alone, refusal_of
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.door import Face, McpDoor
 from everstep.doors.mcp.engine_tools import ENGINE_TOOLS
-from everstep.doors.mcp.passed_on import RemotePrompts, RemoteResources
+from everstep.doors.mcp.passed_on import RemoteCompletion, RemotePrompts, RemoteResources
 from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused
 from everstep.doors.mcp.talk import SILENT, Talk
 
@@ -25,7 +25,11 @@ TIMEOUT: Final = "1h"
 WITHOUT: Final = {
     "prompts": frozenset({"on_list_prompts", "on_get_prompt"}),
     "resources": frozenset({"on_list_resources", "on_list_resource_templates", "on_read_resource"}),
+    "completions": frozenset({"on_completion"}),
 }
+SUBSCRIBING: Final = frozenset({"on_subscribe_resource", "on_unsubscribe_resource"})
+SLOW_S: Final = 5.0
+"""Who usually takes longer is a task at once, for whoever can follow one."""
 
 
 def proxy_door(desk: DoorDesk, remote: Proxied, owner: str) -> McpDoor:
@@ -35,6 +39,7 @@ def proxy_door(desk: DoorDesk, remote: Proxied, owner: str) -> McpDoor:
     info: Mapping[str, Any] = said if isinstance(said, dict) else {}
     told = remote.greeting.get("instructions")
     lacks = [names for what, names in WITHOUT.items() if not remote.has(what)]
+    lacks += [] if remote.has("resources", "subscribe") else [SUBSCRIBING]
     door.face = Face(
         name=str(info.get("name") or remote.name),
         version=str(info.get("version") or ""),
@@ -44,6 +49,8 @@ def proxy_door(desk: DoorDesk, remote: Proxied, owner: str) -> McpDoor:
     door.calls = ProxyCalls(desk, remote)
     door.prompts = RemotePrompts(desk, remote)
     door.resources = RemoteResources(desk, remote)
+    door.completion = RemoteCompletion(desk, remote)
+    remote.changed = desk.book.bells.ring
     return door
 
 
@@ -70,7 +77,14 @@ class ProxyCalls(Calls):
             made = await asked(self._desk.channel, client.caller, request)
         except EverstepError as error:
             return refusal_of(error)
-        return await self.carried(client, made["id"], at_once=False, talk=talk)
+        slow = client.tasks and await self._usually_slow(client, made["id"])
+        return await self.carried(client, made["id"], at_once=slow, talk=talk)
+
+    async def _usually_slow(self, client: Client, task: str) -> bool:
+        """What calls of this tool took so far."""
+        said = (await ask(self._desk.channel, client.caller, f"GET /v1/tasks/{task}")).get("estimate")
+        middle = said.get("p50") if isinstance(said, dict) else None
+        return isinstance(middle, int | float) and middle > SLOW_S
 
     async def _wanted(self, client: Client, name: str, arguments: Json) -> tuple[Json, bool]:  # noqa: ARG002
         if not self._knows(name):

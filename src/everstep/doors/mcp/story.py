@@ -39,10 +39,19 @@ async def read_story(channel: Channel, caller: Caller, task: str, generation: in
             break
     if not lines:
         raise NotFound("no such task")
+    return await story_of(channel, caller, task, [one for one in lines if _told_by(one, generation)])
+
+
+def _told_by(line: Json, generation: int | None) -> bool:
+    return generation is None or line["generation"] <= generation
+
+
+async def story_of(channel: Channel, caller: Caller, task: str, lines: Sequence[Json]) -> Story:
+    """What these events, from the first one on, come to."""
     first = lines[0]["data"]
     if "artifact" in first["plan"]:  # too long for its event
         first["plan"] = (await ask(channel, caller, f"GET /v1/tasks/{task}/plan?revision=1"))["plan"]
-    told = [decode(json.dumps(line)) for line in lines if generation is None or line["generation"] <= generation]
+    told = [decode(json.dumps(line)) for line in lines]
     state: TaskState | None = None
     for event in told:
         state = fold(state, caller.owner, event)

@@ -1,0 +1,81 @@
+"""Calls through the proxy: a tool that usually takes long is a task at once; what the server says is passed on."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from everstep import tool
+from everstep.doors.api import Api
+from everstep.doors.mcp.channel import OwnChannel
+from everstep.doors.mcp.desk import DoorDesk, DoorLimits
+from everstep.doors.mcp.passed_on import RemoteCompletion, RemoteResources
+from everstep.doors.mcp.proxy import ProxyCalls
+from everstep.doors.mcp.published import Book
+from everstep.doors.mcp.refusals import Refused
+from everstep.ports.tool import Misconfigured
+from everstep.settings import load_settings
+from everstep.testing import TestEngine
+from tests.unit.doors.mcp.stage import NEW, OLD, Stage, stage
+
+TAKES_S = 6
+CALLS = 12
+"""So many that there is something to go by."""
+
+
+@pytest.mark.req("X.5")
+async def test_a_tool_that_usually_takes_long_is_a_task_at_once() -> None:
+    called, go = asyncio.Event(), asyncio.Event()
+
+    @tool.pure("mcp.little.slow")
+    async def slow() -> dict:  # type: ignore[type-arg]
+        """Takes its time"""
+        called.set()
+        await go.wait()
+        return {"text": "done", "content": [{"type": "text", "text": "done"}], "structured": None}
+
+    async with TestEngine([slow]) as engine:
+        api = Api(engine.desk, settings=load_settings({}, env={}), version="9.9")
+        limits = DoorLimits(task_after_s=3600)
+        desk = DoorDesk(OwnChannel(api), Book(()), limits, engine.clock.now)
+        remote: Any = SimpleNamespace(name="little", tools=[{"name": "slow"}])
+        calls = ProxyCalls(desk, remote)
+        for _ in range(CALLS):
+            called.clear()
+            go.clear()
+            calling = asyncio.ensure_future(calls.call(OLD, "slow", {}, {}))
+            await called.wait()
+            await engine.clock.advance(f"{TAKES_S}s")
+            go.set()
+            assert (await calling)["content"] == [{"type": "text", "text": "done"}]
+        go.clear()
+        made = await calls.call(NEW, "slow", {}, {})
+        assert made["resultType"] == "task"
+        go.set()
+
+
+def behind(on: Stage, **verbs: Any) -> tuple[RemoteResources, RemoteCompletion]:
+    remote: Any = SimpleNamespace(**verbs)
+    return RemoteResources(on.desk, remote), RemoteCompletion(on.desk, remote)
+
+
+@pytest.mark.req("X.5")
+async def test_subscriptions_and_completions_are_the_servers() -> None:
+    async def updates(uri: str) -> Any:
+        if uri == "note://none":
+            raise Misconfigured("no such note", details={"number": -32002, "message": "Not there"})
+        yield
+        yield
+
+    async def ask(method: str, params: Any) -> Any:
+        return {"asked": [method, params["argument"]["value"]]}
+
+    async with stage() as on:
+        resources, completion = behind(on, updates=updates, ask=ask)
+        assert [one async for one in resources.updates(NEW, "note://one")] == [None, None]
+        with pytest.raises(Refused, match="Not there") as info:
+            await anext(aiter(resources.updates(NEW, "note://none")))
+        assert info.value.code == -32002
+        said = await completion.complete(NEW, {"type": "ref/prompt", "name": "x"}, {"name": "a", "value": "b"})
+        assert said == {"asked": ["completion/complete", "b"]}
