@@ -9,7 +9,7 @@ import { narrow } from "../data/media.ts";
 import { post } from "../data/session.ts";
 import { TaskData } from "../data/task.ts";
 import { TERMINAL, inInbox, ofTask } from "../logic/status.ts";
-import { shortId, visible } from "../logic/text.ts";
+import { count, shortId, visible } from "../logic/text.ts";
 import { ActionDialog, pathOf, refusal } from "../ui/actions.tsx";
 import type { Act } from "../ui/actions.tsx";
 import { Decision } from "../ui/decision.tsx";
@@ -119,12 +119,13 @@ function Generations({ task, gen, onChoose }: { task: Task; gen: number | null; 
 
 function Notes({ task, onShow }: { task: Task; onShow: (step: string) => void }) {
   const near = Object.entries(task.limits ?? {}).filter(([, level]) => level.max > 0 && level.used / level.max >= 0.8);
-  const issue = task.issues?.[0];
   const error = task.error;
+  const issues = (task.issues ?? []).filter((one) => one.step !== error?.step); // that one is told above
+  const issue = issues[0];
   return (
     <>
       {error && <p class="note bad"><strong class="s-failed">Failed</strong><span class="grow"><Said text={error.message} /> <span class="muted"><Said text={error.what_to_do} /></span></span>{error.step && <button type="button" class="tiny" onClick={() => onShow(error.step ?? "")}>Show</button>}</p>}
-      {issue && <p class="note warn"><span class="grow">{task.issues?.length === 1 ? "1 issue" : `${task.issues?.length} issues`}: <span class="mono">{visible(issue.step)}</span> <Said text={issue.error?.message ?? issue.reason} />{TERMINAL.has(task.status) ? "" : "; the task goes on"}</span><button type="button" class="tiny" onClick={() => onShow(issue.step)}>Show</button></p>}
+      {issue && <p class="note warn"><span class="grow">{count(issues.length, "issue")}: <span class="mono">{visible(issue.step)}</span> <Said text={issue.error?.message ?? issue.reason} />{TERMINAL.has(task.status) ? "" : "; the task goes on"}</span><button type="button" class="tiny" onClick={() => onShow(issue.step)}>Show</button></p>}
       {near.map(([name, level]) => <p key={name} class="note warn">{name.replace("_", " ")}: {level.used.toLocaleString("en")} of {level.max.toLocaleString("en")} used</p>)}
       {task.status === "stalled" && <p class="note warn">Its worker is gone{task.heartbeat_at && <>; last heard of <Ago time={task.heartbeat_at} suffix=" ago" /></>}. Recovery {task.recoveries} of 5 since the last outcome.</p>}
     </>

@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Refused } from "../client/client.ts";
-import type { Answer, Json, JsonObject, Pause, Schema, Step, Tool } from "../data/api.ts";
+import type { Answer, Attempt, Json, JsonObject, Pause, Payload, Schema, Step, Tool } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { connected } from "../data/connection.ts";
 import { inbox } from "../data/inbox.ts";
@@ -12,7 +12,7 @@ import { changes, isFlat } from "../logic/schema.ts";
 import { visible } from "../logic/text.ts";
 import { age, instant } from "../logic/times.ts";
 import { JsonTree, LongText } from "./json.tsx";
-import { Ago, ErrorCard, Meter, Said, To, announce } from "./parts.tsx";
+import { Ago, At, ErrorCard, Meter, Said, To, announce } from "./parts.tsx";
 import { Fields, JsonField } from "./schemaform.tsx";
 
 const INERT_MS = 500;
@@ -24,6 +24,9 @@ const KINDS: Readonly<Record<string, string>> = {
   unresolvedDependency: "Missing output", uncertainOutcome: "Did it happen?", limitReached: "Limit reached", userRequested: "Paused", resourcePressure: "Paused: too little room",
 };
 const DANGER: ReadonlySet<string> = new Set(["reject", "fail", "cancel"]);
+
+/** Questions whose first answer is what the plan is about; in others nothing is suggested. */
+const PLAIN_FIRST: ReadonlySet<string> = new Set(["approvalRequired", "inputRequired"]);
 
 export const kindOfPause = (pause: Pause): string => KINDS[pause.reason.type] ?? pause.reason.type;
 
@@ -103,7 +106,7 @@ export function Decision({ pause, onDone, heading = true }: { pause: Pause; onDo
           ) : (
             <div class="answers" role="group" aria-label="Answers">
               {pause.answers.map((one, n) => (
-                <button type="button" key={one.answer} class={n === 0 ? "primary" : DANGER.has(one.answer) ? "danger" : ""} disabled={blocked} title={reason ?? ""}
+                <button type="button" key={one.answer} class={n === 0 && PLAIN_FIRST.has(pause.reason.type) ? "primary" : DANGER.has(one.answer) ? "danger" : ""} disabled={blocked} title={reason ?? ""}
                   onClick={() => (one.schema === null && !DANGER.has(one.answer) ? void send(one, {}) : setChosen(one.answer))}>
                   {visible(one.label)}{(one.schema !== null || DANGER.has(one.answer)) && "…"}
                 </button>
@@ -138,9 +141,9 @@ function What({ pause }: { pause: Pause }) {
       return (
         <section class="what">
           <h3>What was sent</h3>
-          <p>Attempt {String(reason.attempt)} of step <To path={`/tasks/${pause.task}?step=${encodeURIComponent(String(reason.blockedStep))}&tab=attempts`}>{String(reason.blockedStep)}</To> was interrupted. Look in the world whether it happened; its key is</p>
+          <Interrupted pause={pause} step={String(reason.blockedStep)} number={Number(reason.attempt)} />
+          <p>Look in the world whether it happened. The key that it was sent with:</p>
           <p class="mono wrap">{String(reason.idempotencyKey)}</p>
-          {pause.call && <Call pause={pause} />}
           <p class="small muted">If calling it twice is harmless, <code>on_uncertain: retry</code> in the plan removes this question.</p>
         </section>
       );
@@ -150,24 +153,35 @@ function What({ pause }: { pause: Pause }) {
     case "inputRequired":
       return reason.question === pause.title ? null : <section class="what"><p class="question"><Said text={String(reason.question)} /></p></section>;
     default:
-      return pause.call ? <section class="what"><h3>What will happen</h3><Call pause={pause} /></section> : null;
+      return pause.call ? <section class="what"><h3>What will happen</h3><Call {...pause.call} /></section> : null;
   }
 }
 
-function Call({ pause }: { pause: Pause }) {
-  const call = pause.call;
-  if (!call) return null;
-  const given = call.input.value;
+/** The call that nobody knows the end of: what was sent, when, and what looking it up has found. */
+function Interrupted({ pause, step, number }: { pause: Pause; step: string; number: number }) {
+  const [attempt, setAttempt] = useState<Attempt | null>(null);
+  useEffect(() => void get<Attempt>(`/v1/tasks/${pause.task}/steps/${encodeURIComponent(step)}/attempts/${number}`).then(setAttempt, () => undefined), [pause.id]);
+  return (
+    <>
+      <p>Try {number} of step <To path={`/tasks/${pause.task}?step=${encodeURIComponent(step)}&tab=attempts`}>{visible(step)}</To> was interrupted{attempt && <>; it was sent at <At time={attempt.started_at} /></>}.</p>
+      {attempt?.input && <Call tool={attempt.tool} input={attempt.input} />}
+      {attempt?.effect_state && <p><span class="muted">Looked up:</span> {visible(attempt.effect_state)}</p>}
+    </>
+  );
+}
+
+function Call({ tool, input, editable = [] }: { tool: string; input: Payload; editable?: readonly string[] }) {
+  const given = input.value;
   const fields = typeof given === "object" && given !== null && !Array.isArray(given) ? Object.entries(given) : [];
   return (
     <div class="call">
-      <p class="mono call-name">{visible(call.tool)}</p>
+      <p class="mono call-name">{visible(tool)}</p>
       <dl>
         {fields.map(([name, value]) => (
-          <div key={name}><dt>{visible(name)}{call.editable.includes(name) && <span class="tag">can be edited</span>}</dt><dd>{typeof value === "string" ? <pre><LongText text={value} /></pre> : <JsonTree value={value} />}</dd></div>
+          <div key={name}><dt>{visible(name)}{editable.includes(name) && <span class="tag">can be edited</span>}</dt><dd>{typeof value === "string" ? <pre><LongText text={value} /></pre> : <JsonTree value={value} />}</dd></div>
         ))}
       </dl>
-      {call.input.artifact !== undefined && <p class="small muted">Too large to show here: {visible(call.input.preview ?? "")}</p>}
+      {input.artifact !== undefined && <p class="small muted">Too large to show here: {visible(input.preview ?? "")}</p>}
     </div>
   );
 }

@@ -38,7 +38,7 @@ async def search(query: str, limit: int = 6) -> dict[str, object]:
     return {"query": query, "results": [{"url": f"https://example.test/{n}", "rank": n} for n in range(limit)]}
 
 
-@tool.pure("stage.read", title="Read a page", timeout="60s")
+@tool.pure("stage.read", title="Read a page", timeout="10m")
 async def read(url: str, gate: str = "", *, ctx: Ctx) -> Page:
     """Read one page; some of them cannot be read."""
     ctx.log.info("reading", url=url)
