@@ -1,4 +1,4 @@
-"""Writes the pages that are generated from code; `--check` only says which are stale."""
+"""Writes what is generated from code, pages and the dashboard's types; `--check` only says what is stale."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -18,6 +18,7 @@ from everstep.doors.http.gate import SCOPE_OF
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # a script finds its own folder only
+from scripts.api_types import types_page  # noqa: E402
 from scripts.python_pages import examples_page, python_page  # noqa: E402
 from scripts.reference_pages import NOTE, cli_page, plan_page, settings_page  # noqa: E402
 
@@ -191,6 +192,7 @@ PAGES: Final = {
     "docs/reference/plan.md": plan_page,
     "docs/reference/python.md": python_page,
     "docs/examples.md": examples_page,
+    "dashboard/src/data/api.gen.ts": types_page,
 }
 
 

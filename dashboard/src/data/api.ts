@@ -1,6 +1,8 @@
-// The objects of the API, as far as pages read them (docs/reference/http.md). Servers may add fields.
+// The objects of the API, as far as pages read them: what the server's own description says (api.gen.ts), and what it
+// leaves open. A field that is named here otherwise than there does not compile.
 
 import type { Estimate } from "../logic/estimate.ts";
+import type * as Api from "./api.gen.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
@@ -28,12 +30,8 @@ export interface Waiting {
   ref: string | null;
 }
 
-export interface Explain {
-  doing: string;
-  since: string;
+export interface Explain extends Api.Explanation {
   waiting_on: Waiting | null;
-  next: string | null;
-  text: string;
 }
 
 export interface Progress {
@@ -55,14 +53,7 @@ export interface Suggestion {
   request: Request | null;
 }
 
-export interface ApiError {
-  id?: string;
-  code: string;
-  category: string;
-  message: string;
-  what_to_do: string;
-  step: string | null;
-  attempt: number | null;
+export interface ApiError extends Api.Error {
   retry: Retry | null;
   suggestions: Suggestion[];
   details: JsonObject | null;
@@ -75,25 +66,12 @@ export interface Retry {
   next_at: string | null;
 }
 
-export interface Task {
-  id: string;
-  key: string | null;
-  title: string;
-  owner: string;
-  status: string;
-  outcome: string | null;
-  plan: { name: string; digest: string; revision: number | null };
-  generation: number;
-  epoch: number;
-  recoveries: number;
-  seq: number;
-  priority: number;
+export interface Task extends Omit<Api.TaskRow, "error_code"> {
   labels: Record<string, string> | null;
   inputs?: Json;
   outputs?: Json;
   issues: { step: string; status: string; reason: string; error: { code: string; message: string } | null }[] | null;
   error: ApiError | null;
-  error_code?: string | null;
   progress: Progress;
   estimate: Estimate | null;
   explain: Explain;
@@ -101,31 +79,18 @@ export interface Task {
   pauses: string[] | null;
   actions: string[] | null;
   limits: Record<string, { used: number; max: number }> | null;
-  worker: string | null;
   heartbeat_at: string | null;
   queue: { position: number; wait_s: number | null } | null;
   parent: { task: string; step: string | null; link: string } | null;
   created_by: Actor | null;
-  created_at: string;
-  started_at: string | null;
-  ended_at: string | null;
-  updated_at: string;
   steps?: Step[];
 }
 
-export interface Step {
-  id: string;
-  title: string | null;
-  tool: string | null;
+export interface Step extends Api.Step {
   tool_used: string | null;
   tool_version: string | null;
   effect: string | null;
-  status: string;
-  phase: string | null;
-  on_error: string;
-  needs: string[] | null;
   skip: { reason: string; upstream: string | null } | null;
-  fraction: number | null;
   retry: Retry | null;
   waiting_on: Waiting | null;
   input: Payload | null;
@@ -140,30 +105,16 @@ export interface Step {
   estimate: Estimate | null;
   attempts: Attempt[];
   pause: string | null;
-  started_at: string | null;
-  ended_at: string | null;
-  duration_s: number | null;
 }
 
-export interface Attempt {
-  step: string;
-  number: number;
-  status: string;
-  generation: number;
-  epoch: number;
-  worker: string | null;
-  tool: string;
-  tool_version: string;
-  idempotency_key: string;
-  input: Payload | null;
+export interface Attempt extends Api.Attempt {
+  input: Payload;
   approval: string | null;
   degraded: { level: number } | null;
   error: ApiError | null;
   effect_state: string | null;
   usage: JsonObject | null;
   containment: JsonObject | null;
-  started_at: string;
-  ended_at: string | null;
   duration_s: number | null;
 }
 
@@ -192,24 +143,14 @@ export interface Answer {
   request: Request;
 }
 
-export interface Pause {
-  id: string;
-  task: string;
-  step: string | null;
-  status: string;
-  title: string;
-  why: string;
+export interface Pause extends Api.Pause {
   reason: { type: string } & JsonObject;
   call: { tool: string; tool_version: string; effect: string; input: Payload; editable: string[] } | null;
   show: Json[];
   guidance: string | null;
-  may_answer: string[];
   answers: Answer[];
-  opened_at: string;
-  expires_at: string | null;
   on_timeout: string | null;
   answered: { answer: string; actor: Actor; at: string; note: string | null; diff: Json[] | null } | null;
-  grant: string | null;
 }
 
 export interface Page<Item> {
@@ -239,9 +180,7 @@ export interface Owner {
   used: JsonObject;
 }
 
-export interface Health {
-  status: "ok" | "degraded" | "down";
-  ready: boolean;
+export interface Health extends Api.Health {
   reason?: string | null;
   version?: string;
   incarnation?: string;
@@ -256,35 +195,15 @@ export interface Health {
   streams?: { open: number; dropped: number } | null;
 }
 
-export interface Breaker {
-  id: string;
+export interface Breaker extends Api.Breaker {
   tool: string;
-  target: string;
-  state: "closed" | "open" | "half_open";
-  failures: number;
-  opened_at: string | null;
-  retry_at: string | null;
-  last_error: string | null;
   held_steps: { task: string; step: string }[];
 }
 
-export interface Worker {
-  id: string;
-  name: string;
-  host: string;
-  heartbeat_at: string;
-  tasks: number;
-  tools: string[];
-  version: string;
-  status: "live" | "draining" | "dead";
-}
+export type Worker = Api.Worker;
 
-export interface Tool {
-  name: string;
-  version: string;
+export interface Tool extends Api.Tool {
   title?: string;
-  description: string;
-  effect: string;
   input_schema: Schema;
   health: { status: string; latency_s: number | null; checked_at: string | null; detail: string };
 }
