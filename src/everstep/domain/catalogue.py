@@ -227,6 +227,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
         "the worker died inside the call",
         "the effect rule decides: call again, look, or ask",
     ),
+    "tool_unhealthy": _row(
+        Category.TRANSIENT, _NONE, "it was not well when it was last looked at", "nothing: it is used when it is well"
+    ),
     "breaker_open": _row(
         Category.TRANSIENT,
         _NONE,

@@ -11,7 +11,7 @@ from everstep.domain.ids import Instant
 from everstep.domain.quantities import parse_duration
 from everstep.domain.record import record
 
-_TEXT: Final = re.compile(r"([0-9]{1,9})/(.+)")
+_TEXT: Final = re.compile(r"([0-9]{1,9})/([^:]+)(?::([0-9]{1,9}))?")
 MICROS: Final = 1_000
 DAY_MS: Final = 86_400_000
 
@@ -31,12 +31,13 @@ class Rate:
 
 
 def parse_rate(text: str) -> Rate | None:
-    """`10/1s`; None if it is not of that form."""
+    """`10/1s`, or `10/1s:4`, where four may come together; None if it is not of that form."""
     found = _TEXT.fullmatch(text)
     period = parse_duration(found[2]) if found else None
-    if found is None or not period or int(found[1]) < 1:
+    burst = int(found[3] or 1) if found else 0
+    if found is None or not period or int(found[1]) < 1 or burst < 1:
         return None
-    return Rate(limit=int(found[1]), period_ms=period)
+    return Rate(limit=int(found[1]), period_ms=period, burst=burst)
 
 
 @record

@@ -123,6 +123,8 @@ class Catalog:
         for adapter in self._adapters:
             for spec in adapter.tools():
                 self._add(spec, adapter, codec)
+        self.families = tuple(adapter for adapter in self._adapters if _says(adapter, "health") and adapter.tools())
+        """Those that can say how they are."""
         self.names = frozenset(self._entries)
         self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
         self.pools = frozenset(entry.spec.pool for entry in self._entries.values() if entry.spec.pool is not None)

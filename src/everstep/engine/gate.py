@@ -37,10 +37,11 @@ def _by_allowance(lap: Lap, step: StepState, allowance: Allowance) -> Held:
     if step.wait is not None and step.wait.kind == "rate" and step.wait.until is not None:
         return "" if step.wait.until <= lap.at else "waits"
     attempt, reserved = step.attempts + 1, lap.kit.passage.reserved
-    if (lap.state.id, step.path, attempt) not in reserved:
+    place = (lap.state.id, step.path, attempt, allowance.provider)
+    if place not in reserved:
         lap.wishes.append(RateWish(step=step.path, attempt=attempt, owner=lap.state.owner, allowance=allowance))
         return "waits"
-    at = reserved.pop((lap.state.id, step.path, attempt))
+    at = reserved.pop(place)
     if at is None:
         return "instead" if instead_of_quota(lap, step, allowance) else "waits"
     if at > lap.at and too_late(lap.state, step.path, lap.kit, at, now=lap.at):

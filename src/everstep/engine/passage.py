@@ -48,8 +48,8 @@ class Passage:
     """By provider, as the settings say."""
     quotas: Mapping[str, int] = field(default_factory=dict)
     """Calls a day by provider, as the settings say."""
-    reserved: dict[tuple[TaskId, StepPath, int], Instant | None] = field(default_factory=dict)
-    """Places that were reserved and not used yet, by attempt; None: there was none left today."""
+    reserved: dict[tuple[TaskId, StepPath, int, str], Instant | None] = field(default_factory=dict)
+    """Places that were reserved and not used yet, by attempt and provider; None: there was none left today."""
     halted: Halt | None = None
     """Everything stands still: nothing is claimed, no call begins."""
     load: Load = Load.EASE
@@ -71,21 +71,23 @@ class Passage:
     def allowance(self, tool: ToolSpec, target: str, further: Sequence[tuple[str, str]] = ()) -> Allowance | None:
         """A tool names its provider, or a rate of its own; of one that names neither the settings may speak by name.
 
-        `family.*`: every target of its calls is a provider of its own, `family.target`.
+        `family.*`: every target of its calls is a provider of its own, `family.target`. What follows a space is its
+        usual rate.
         """
         found = self._allowance(tool, target)
         if found is None or not further:
             return found
         return replace(found, also=tuple(self._of_family(family, one) for family, one in further))
 
-    def _of_family(self, family: str, one: str) -> Allowance:
+    def _of_family(self, family: str, one: str, usual: Rate | None = None) -> Allowance:
         provider = f"{family}.{one}"
-        rate = self.rates.get(provider) or self.rates.get(family) or USUAL_RATE
+        rate = self.rates.get(provider) or self.rates.get(family) or usual or USUAL_RATE
         return Allowance(provider=provider, rate=rate, quota=self.quotas.get(provider))
 
     def _allowance(self, tool: ToolSpec, target: str) -> Allowance | None:
-        if tool.rate is not None and tool.rate.endswith(".*"):
-            return self._of_family(tool.rate[:-2], target)
+        family, star, usual = (tool.rate or "").partition(".*")
+        if star:
+            return self._of_family(family, target, parse_rate(usual.strip()))
         if tool.rate is None and tool.name not in self.rates and tool.name not in self.quotas:
             return None
         own = None if tool.rate is None else parse_rate(tool.rate)
@@ -109,7 +111,9 @@ class Passage:
         for wish in wishes:
             places = [next(granted) for _ in (wish.allowance, *wish.allowance.also)]
             turns = [place for place in places if place is not None]
-            self.reserved[task, wish.step, wish.attempt] = max(turns) if len(turns) == len(places) else None
+            self.reserved[task, wish.step, wish.attempt, wish.allowance.provider] = (
+                max(turns) if len(turns) == len(places) else None
+            )
 
 
 def name_of(owner: str, allowance: Allowance) -> str:

@@ -119,6 +119,8 @@ def _refuse(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, s
 
 
 def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope: StateScope) -> None:
+    if lap.kit.wellness.unwell and _elsewhere(lap, step, checked):
+        return propose_call(lap, wired, step, scope)
     approval = None
     if wired.spec.approve is not None or checked.entry.asks or checked.steered is not None:
         leave = consult(lap, wired, step, checked)
@@ -152,3 +154,11 @@ def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope
         ),
         begins=step.status is StepStatus.PENDING and step.path[-1] != "]",
     )
+
+
+def _elsewhere(lap: Lap, step: StepState, checked: Checked) -> bool:
+    """Whether the target is not well and the step has another way to go."""
+    assert isinstance(checked.input.value, dict)
+    target = checked.entry.target(checked.entry.call(checked.input.value))
+    ill = lap.kit.wellness.ill(checked.entry.adapter, target, lap.at)
+    return ill is not None and fallback.instead(lap, step, ill)

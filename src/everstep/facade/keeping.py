@@ -2,19 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
 
 from everstep.domain.errors import Conflict
 from everstep.domain.events import Who
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.engine.catalog import Entry
 from everstep.engine.runtime import Runtime
+from everstep.engine.wellness import Known
 from everstep.facade.access import AccessDesk
 from everstep.facade.rework import Rework
 from everstep.ports.housekeeping import KeptWorker
-from everstep.ports.tool import Health, ToolError
-
-HEALTH_S: Final = 10.0
+from everstep.ports.tool import Health
 
 
 class Keeping(Rework):
@@ -24,8 +22,6 @@ class Keeping(Rework):
         super().__init__(runtime)
         self.access = AccessDesk(runtime.kit)
         """Tokens, and whose they are."""
-        self._well: dict[str, str] = {}
-        """What tools said of themselves when they were last asked."""
         self.url: str | None = None
         """Where this engine is served, if it is."""
 
@@ -53,19 +49,11 @@ class Keeping(Rework):
         """Who this engine is."""
         return self._kit.worker
 
-    async def tool_health(self, entry: Entry) -> Health:
+    async def tool_health(self, entry: Entry) -> Known:
         """Whether a tool can be used; one that cannot say so within a while is not well."""
-        found = await self._health(entry)
-        if self._well.get(entry.spec.name) != found.status:
-            self._well[entry.spec.name] = found.status
-            self._kit.feed.tell_all("tool", name=entry.spec.name, status=found.status, detail=found.detail)
-        return found
+        await self._runtime.duties.rounds.look(entry.adapter)
+        return self.last_health(entry)
 
-    async def _health(self, entry: Entry) -> Health:
-        try:
-            async with asyncio.timeout(HEALTH_S):
-                return await entry.adapter.health()
-        except TimeoutError:
-            return Health(status="unhealthy", detail=f"no answer within {HEALTH_S:g} s")
-        except (OSError, ToolError, ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            return Health(status="unhealthy", detail=type(error).__name__)
+    def last_health(self, entry: Entry) -> Known:
+        """What it said when it was last asked."""
+        return self._kit.wellness.of(entry.adapter) or Known(health=Health(), at=None)

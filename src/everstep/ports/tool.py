@@ -48,7 +48,8 @@ class ToolSpec:
     permissions: tuple[str, ...] = ()
     """What it needs: `net.http`, `fs.write`, …"""
     rate: str | None = None
-    """`10/1s`, or the name of a provider that the settings give a rate."""
+    """`10/1s`, or the name of a provider that the settings give a rate; `name.*`: every target is one, and what follows
+    is its usual rate: `search.* 30/1m:10`."""
     prior: Prior | None = None
     """What a call takes before there is history, if all are alike; else the adapter's `estimate` says."""
 
@@ -70,6 +71,8 @@ class Health:
     status: Literal["healthy", "degraded", "unhealthy", "unknown"] = "unknown"
     detail: str = ""
     latency_s: float | None = None
+    unwell: Mapping[str, str] = field(default_factory=dict)
+    """Where only some targets of its calls cannot be used: which, and why."""
 
 
 class Log(Protocol):

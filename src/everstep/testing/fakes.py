@@ -188,7 +188,7 @@ def with_fakes(adapters: Iterable[ToolAdapter], fakes: Mapping[str, Fake], *, cl
 def _as_faked(spec: ToolSpec, found: Fake | None) -> ToolSpec:
     if found is None:
         return spec
-    return replace(spec, effect=found.effect or spec.effect, probeable=True)
+    return replace(spec, effect=found.effect or spec.effect, probeable=True, rate=None)  # nobody is reached
 
 
 def _turns(value: T | list[T]) -> list[T]:

@@ -92,6 +92,7 @@ SPECS: Final[tuple[ToolSpec, ...]] = tuple(
     replace(
         one,
         pool="browser",
+        rate="browser.* 1/1s",
         permissions=("net.browser",),
         step_timeout_ms=Millis(90_000),
         prior=Prior(p10_s=0.5, p50_s=1.5, p90_s=8.0),

@@ -23,7 +23,7 @@ from everstep.adapters.net import (
 )
 from everstep.adapters.paths import names_of
 from everstep.adapters.threads import Threads
-from everstep.adapters.tools.http_answer import content, judge, plain
+from everstep.adapters.tools.http_answer import HttpAnswer, content, judge, plain
 from everstep.adapters.tools.http_specs import SPECS
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
@@ -146,6 +146,7 @@ class HttpTools(ToolAdapter):
     async def health(self) -> Health:
         """The targets that say where to ask."""
         asked = Asked(literal=True, configured=True, came_from="the configuration")
+        unwell: dict[str, str] = {}
         for name, target in self._targets.items():
             if not target.health:
                 continue
@@ -154,9 +155,11 @@ class HttpTools(ToolAdapter):
                 request = Request(method="GET", url=target.health, asked=asked, headers=headers, total_s=4.0)
                 reply = await self._client.send(request)
                 judge(reply, None)
-            except ToolError as error:
-                return Health(status="unhealthy", detail=f"{name}: {error}")
-        return Health(status="healthy" if any(one.health for one in self._targets.values()) else "unknown")
+            except (ToolError, HttpAnswer) as error:
+                unwell[parse_url(target.url).place] = f"{name}: {error}"
+        if not any(one.health for one in self._targets.values()):
+            return Health()
+        return Health(status="degraded" if unwell else "healthy", detail="; ".join(unwell.values()), unwell=unwell)
 
     async def close(self) -> None:
         """Let connections go."""

@@ -97,7 +97,9 @@ def _spec(verb: str, title: str, description: str, *, effect: Effect, takes: Jso
         effect=effect,
         timeout_ms=TIMEOUT_MS,
     )
-    return replace(spec, step_timeout_ms=STEP_TIMEOUT_MS, pool="http", probeable=verb in {"post", "patch"})
+    return replace(
+        spec, step_timeout_ms=STEP_TIMEOUT_MS, pool="http", rate="http.* 5/1s:5", probeable=verb in {"post", "patch"}
+    )
 
 
 _send: Final = partial(_spec, takes=_SENDS)

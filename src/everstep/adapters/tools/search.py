@@ -3,6 +3,7 @@
 What comes from the web is checked row by row: only http(s), no markup, no control characters, nothing endless.
 """
 
+import asyncio
 import json
 import re
 import unicodedata
@@ -25,6 +26,7 @@ from everstep.settings import Settings
 
 CONNECT_S: Final = 3.0
 TOTAL_S: Final = 10.0
+HEALTH_S: Final = 4.0
 BODY_BYTES: Final = 5_000_000
 TITLE_CHARS: Final = 300
 SNIPPET_CHARS: Final = 1_000
@@ -78,15 +80,23 @@ class SearchTools(ToolAdapter):
         return await self._threads.call(lambda: search(ctx.workdir, arguments["query"], glob=glob, limit=limit))
 
     async def health(self) -> Health:
-        """Whether the first provider can be reached; no query is spent."""
-        for name, url in self._providers.items():
-            asked = Asked(literal=True, configured=True, came_from="the configuration")
-            try:
-                await self._client.send(Request(method="HEAD", url=url, asked=asked, connect_s=CONNECT_S, total_s=4.0))
-            except ToolError as error:
-                return Health(status="unhealthy", detail=f"{name}: {error}")
-            return Health(status="healthy", detail=name)
-        return Health(status="healthy", detail="the local index needs nothing")
+        """Which providers can be reached; no query is spent."""
+        if not self._providers:
+            return Health(status="healthy", detail="the local index needs nothing")
+        said = await asyncio.gather(*map(self._reach, self._providers.values()))
+        unwell = {name: why for name, why in zip(self._providers, said, strict=True) if why}
+        detail = "; ".join(f"{name}: {why}" for name, why in unwell.items())
+        return Health(status="degraded" if unwell else "healthy", detail=detail, unwell=unwell)
+
+    async def _reach(self, url: str) -> str:
+        """Why a provider cannot be reached; empty: it can."""
+        asked = Asked(literal=True, configured=True, came_from="the configuration")
+        request = Request(method="HEAD", url=url, asked=asked, connect_s=CONNECT_S, total_s=HEALTH_S)
+        try:
+            reply = await self._client.send(request)
+        except ToolError as error:
+            return str(error)
+        return f"it answered {reply.status}" if reply.status >= 500 else ""
 
     def _provider(self, call: Call) -> str:
         return str(call.arguments.get("provider") or next(iter(self._providers)))
@@ -283,6 +293,6 @@ _WEB: Final = replace(
         timeout_ms=Millis(11_000),
     ),
     pool="search",
-    rate="search",
+    rate="search.* 30/1m:10",
     step_timeout_ms=Millis(45_000),
 )

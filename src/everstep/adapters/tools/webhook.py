@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from everstep.adapters.net import Asked, Client, Request
@@ -95,17 +96,20 @@ def _signature(secret: str, signed: bytes) -> str:
     return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
-_SPEC: Final = spec_of(
-    "webhook.send",
-    "Send a webhook",
-    "Send a signed message to a target that the configuration names.",
-    takes={
-        "target": {"type": "string", "x-everstep-kind": "literal", "description": "Its name in the configuration"},
-        "event": {"type": "string", "minLength": 1, "description": "What happened: order.created"},
-        "data": {"description": "What there is to say about it"},
-    },
-    needs=("target", "event", "data"),
-    gives=closed({"status": {"type": "integer"}, "id": {"type": "string"}, "elapsed_ms": {"type": "integer"}}),
-    effect=Effect.ONCE,
-    timeout_ms=Millis(35_000),
+_SPEC: Final = replace(
+    spec_of(
+        "webhook.send",
+        "Send a webhook",
+        "Send a signed message to a target that the configuration names.",
+        takes={
+            "target": {"type": "string", "x-everstep-kind": "literal", "description": "Its name in the configuration"},
+            "event": {"type": "string", "minLength": 1, "description": "What happened: order.created"},
+            "data": {"description": "What there is to say about it"},
+        },
+        needs=("target", "event", "data"),
+        gives=closed({"status": {"type": "integer"}, "id": {"type": "string"}, "elapsed_ms": {"type": "integer"}}),
+        effect=Effect.ONCE,
+        timeout_ms=Millis(35_000),
+    ),
+    rate="webhook.* 5/1s:5",
 )

@@ -1,54 +1,44 @@
 """Tools: what this engine can call, and what each promises."""
 
-from collections.abc import Iterable
-
 from everstep.domain.errors import NotFound
 from everstep.domain.suggest import did_you_mean, suggest
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
+from everstep.engine.catalog import Entry
+from everstep.engine.wellness import Known
 from everstep.ports.tool import ToolSpec
 from everstep.wire.times import to_text
 
 
 async def list_all(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
     """All of them, by name."""
-    return reply({"items": [tool_json(entry.spec) for entry in back.desk.tools], "next_cursor": None})
+    items: list[JsonValue] = [tool_json(entry.spec, back.desk.last_health(entry)) for entry in back.desk.tools]
+    return reply({"items": items, "next_cursor": None})
 
 
 async def get(back: Backing, asked: Asked) -> Response:
     """One of them."""
-    name = asked.params["name"]
-    specs = {entry.spec.name: entry.spec for entry in back.desk.tools}
-    if name not in specs:
-        raise _unknown(name, specs)
-    return reply(tool_json(specs[name]))
+    entry = _find(back, asked.params["name"])
+    return reply(tool_json(entry.spec, back.desk.last_health(entry)))
 
 
 async def health(back: Backing, asked: Asked) -> Response:
     """Whether it can be used: asked now, and nothing else is done."""
-    name = asked.params["name"]
-    entry = next((one for one in back.desk.tools if one.spec.name == name), None)
-    if entry is None:
-        raise _unknown(name, [one.spec.name for one in back.desk.tools])
-    found = await back.desk.tool_health(entry)
-    return reply({
-        **tool_json(entry.spec),
-        "health": {
-            "status": found.status,
-            "latency_s": found.latency_s,
-            "checked_at": to_text(back.desk.now),
-            "detail": found.detail,
-        },
-    })  # fmt: skip
+    entry = _find(back, asked.params["name"])
+    return reply(tool_json(entry.spec, await back.desk.tool_health(entry)))
 
 
-def _unknown(name: str, known: Iterable[str]) -> NotFound:
-    return NotFound(did_you_mean(f"no tool '{name}'", suggest(name, known)), what_to_do="everstep tools")
+def _find(back: Backing, name: str) -> Entry:
+    """Raises NotFound with the nearest name."""
+    known = {entry.spec.name: entry for entry in back.desk.tools}
+    if name not in known:
+        raise NotFound(did_you_mean(f"no tool '{name}'", suggest(name, known)), what_to_do="everstep tools")
+    return known[name]
 
 
-def tool_json(spec: ToolSpec) -> JsonObject:
-    """One tool; what this version does not have (pools, breakers, health checks) is null or unknown."""
+def tool_json(spec: ToolSpec, known: Known) -> JsonObject:
+    """One tool, and what it said of itself when it was last asked."""
     return {
         "name": spec.name,
         "version": spec.version,
@@ -62,8 +52,13 @@ def tool_json(spec: ToolSpec) -> JsonObject:
         "retries": spec.retries,
         "probeable": spec.probeable,
         "trusted_output": spec.trusted_output,
-        "pool": None,
+        "pool": spec.pool,
         "fallback": None,
         "breaker": None,
-        "health": {"status": "unknown", "latency_s": None, "checked_at": None, "detail": ""},
+        "health": {
+            "status": known.health.status,
+            "latency_s": known.health.latency_s,
+            "checked_at": None if known.at is None else to_text(known.at),
+            "detail": known.health.detail,
+        },
     }

@@ -7,6 +7,7 @@ from everstep.engine.loop import Loop
 from everstep.engine.upkeep.historian import CLOSING_S, Historian
 from everstep.engine.upkeep.neighbours import Neighbours
 from everstep.engine.upkeep.pressure import Pressure
+from everstep.engine.upkeep.rounds import Rounds
 from everstep.engine.upkeep.schedule import Schedule
 from everstep.engine.upkeep.timers import Timers
 from everstep.ports.gauge import Gauge
@@ -20,6 +21,7 @@ class Duties:
         self.schedule = Schedule(kit, lambda: loop.carried, self.historian.score)
         kit.stir = self._stir
         self._timers = Timers(kit, lambda: loop.own, loop.nudge)
+        self.rounds = Rounds(kit, lambda: loop.carried)
         self._pressure = None if gauge is None else Pressure(kit, gauge, loop)
         self._kit = kit
         self._loop = loop
@@ -48,7 +50,8 @@ class Duties:
     def start(self) -> None:
         """From now on."""
         self._timing = asyncio.create_task(self._timers.watch())
-        self._watches = [asyncio.create_task(watch) for watch in (self.historian.watch(), self.schedule.watch())]
+        duties = (self.historian, self.schedule, self.rounds)
+        self._watches = [asyncio.create_task(duty.watch()) for duty in duties]
         if self._pressure is not None:
             self._watches.append(asyncio.create_task(self._pressure.watch()))
 
