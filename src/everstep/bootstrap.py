@@ -35,6 +35,7 @@ from everstep.domain.errors import SettingsError
 from everstep.domain.events import Actor, ActorKind
 from everstep.domain.expiry import Patience
 from everstep.domain.ids import Millis, WorkerId
+from everstep.domain.permissions import unknown
 from everstep.domain.policy import RetryPolicy
 from everstep.domain.rate import parse_rate
 from everstep.domain.values import JsonObject
@@ -306,6 +307,12 @@ def _catalog(adapters: Iterable[ToolAdapter], outside: Outside, consent: Consent
     take_back = TakeBack()
     code = CodeTools(outside.entropy)
     take_back.catalog = catalog = Catalog((*adapters, code, take_back), outside.codec, consent, outside.secrets)
+    for entry in catalog.entries():
+        for name in unknown(entry.spec.permissions):
+            raise SettingsError(
+                f"'{entry.spec.name}' needs '{name}', which is no permission",
+                what_to_do="correct what the tool declares",
+            )
     for tool in sorted({*consent.approve, *consent.allow_untrusted, *consent.llm_approvals}):
         if catalog.find(tool) is None:  # another engine on this configuration may have it
             outside.sink.note("the policy names a tool that is not here", tool=tool)

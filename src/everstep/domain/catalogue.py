@@ -227,6 +227,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
         "the worker died inside the call",
         "the effect rule decides: call again, look, or ask",
     ),
+    "permission_denied": _row(
+        Category.PERMISSION, _NONE, "whoever started the task may not use this tool", "grant it in `policy.permissions`"
+    ),
     "tool_unhealthy": _row(
         Category.TRANSIENT, _NONE, "it was not well when it was last looked at", "nothing: it is used when it is well"
     ),

@@ -31,6 +31,8 @@ class Consent:
     """Ask before every call; False: do not, although the tool would."""
     allow_untrusted: frozenset[str] = frozenset()
     """Tools that data from outside may steer."""
+    permissions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What owners may use tools for; one that is not named may do everything."""
     llm_approvals: frozenset[str] = frozenset()
     """Tools whose calls an LLM may approve, where a trusted plan says so."""
 

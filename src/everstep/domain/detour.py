@@ -34,7 +34,19 @@ NO_DETOUR = Detour()
 
 
 @record
-class StepFallback:
+class OffCourse:
+    """A step does not get what it asked for."""
+
+
+@record
+class StepDenied(OffCourse):
+    TYPE: ClassVar = "step.denied"
+    permission: str
+    why: str
+
+
+@record
+class StepFallback(OffCourse):
     TYPE: ClassVar = "step.fallback"
     tool_requested: str | None
     tool_used: str | None

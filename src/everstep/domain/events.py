@@ -4,10 +4,9 @@ A class holds exactly the `data` of its event; the envelope (task, seq, time, ge
 What an event means is `fold`'s business, how it is spelled `wire/event`'s. Readers pass unknown types through.
 """
 
-from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
-from everstep.domain import actors, changes, detour, limits, schedule
+from everstep.domain import actors, changes, detour, limits, schedule, states
 from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
@@ -35,19 +34,9 @@ Promise: TypeAlias = schedule.Promise
 OffSchedule: TypeAlias = schedule.OffSchedule
 TaskEarlyCompletion: TypeAlias = schedule.TaskEarlyCompletion
 StepFallback: TypeAlias = detour.StepFallback
-
-
-class SkipReason(StrEnum):
-    """Why a step did not run."""
-
-    CONDITION = "condition"
-    GOAL_MET = "goal_met"
-    TASK_FAILED = "task_failed"
-    TASK_CANCELLED = "task_cancelled"
-    UPSTREAM = "upstream"
-    TOOL_UNAVAILABLE = "tool_unavailable"
-    REQUESTED = "requested"
-    COMPLETED_BY_CLIENT = "completed_by_client"
+StepDenied: TypeAlias = detour.StepDenied
+OffCourse: TypeAlias = detour.OffCourse
+SkipReason: TypeAlias = states.SkipReason
 
 
 @record
@@ -367,6 +356,7 @@ Body: TypeAlias = (
     | AttemptProbed
     | StepRetryScheduled
     | StepFallback
+    | StepDenied
     | StepCompleted
     | StepFailed
     | StepSkipped

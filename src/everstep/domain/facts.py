@@ -47,6 +47,7 @@ class ToolFacts:
     """An interrupted call can be looked up, so a `verifiable` effect need not ask."""
     killable: bool = False
     """It is a process of its own, the only kind on which limits of memory and CPU time hold."""
+    permissions: tuple[str, ...] = ()
     trusted_output: bool = False
     """What it returns is its own word."""
     steerable: Mapping[str, ArgumentKind] | None = None

@@ -270,6 +270,10 @@ def _step_fallback(state: TaskState, body: e.StepFallback, path: StepPath, at: I
     state.timers.pop(path, None)
 
 
+def _step_denied(state: TaskState, body: e.StepDenied, path: StepPath, at: Instant) -> None:
+    """A fact for whoever audits; what becomes of the step is said by the next event."""
+
+
 def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     if step.attempt is not None:
@@ -340,6 +344,7 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.AttemptAbandoned: _attempt_ended,
     e.StepRetryScheduled: _retry_scheduled,
     e.StepFallback: _step_fallback,
+    e.StepDenied: _step_denied,
     e.StepCompleted: _step_completed,
     e.StepFailed: _step_failed,
     e.StepSkipped: _step_skipped,

@@ -102,3 +102,16 @@ CHILD: Final = "child"
 """The kind of a durable wait for another task."""
 EVENT: Final = "event"
 """The kind of a durable wait for a signal."""
+
+
+class SkipReason(StrEnum):
+    """Why a step did not run."""
+
+    CONDITION = "condition"
+    GOAL_MET = "goal_met"
+    TASK_FAILED = "task_failed"
+    TASK_CANCELLED = "task_cancelled"
+    UPSTREAM = "upstream"
+    TOOL_UNAVAILABLE = "tool_unavailable"
+    REQUESTED = "requested"
+    COMPLETED_BY_CLIENT = "completed_by_client"

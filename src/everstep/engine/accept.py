@@ -1,11 +1,12 @@
 """Whether a plan and its inputs may become a task here: every problem at once, or none."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.check_limits import above_policy, limits_said
+from everstep.domain.check_permissions import permission_problems, secret_problems
 from everstep.domain.continued import CLIENT, SERVER
 from everstep.domain.errors import PlanError, Validation
 from everstep.domain.ids import Digest
@@ -30,16 +31,24 @@ def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...
     )
 
 
-def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, also: Sequence[Problem] = ()) -> None:
-    """Raises PlanError; a key that nobody would honour is refused too."""
+def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, owner: str, also: Sequence[Problem] = ()) -> None:
+    """Raises PlanError with all that is wrong; a key that nobody would honour is refused too."""
     found = (*check_plan(plan, kit, trusted=trusted), *also)
+    refused = (*_refused(plan, kit, owner), *above_policy(plan, kit.limits.of_task), *ahead(plan))
     if worst(found):
-        raise PlanError(f"the plan '{plan.name}' has problems", found)
-    if above := above_policy(plan, kit.limits.of_task):
-        raise PlanError(f"{above[0].path}: {above[0].message}", above)
-    if unheard := ahead(plan):
-        first = unheard[0]
-        raise PlanError(f"{first.path}: {first.message}", unheard, what_to_do=first.hint)
+        raise PlanError(f"the plan '{plan.name}' has problems", (*found, *refused))
+    if refused:
+        first = refused[0]
+        raise PlanError(f"{first.path}: {first.message}", refused, what_to_do=first.hint)
+
+
+def _refused(plan: PlanSpec, kit: Kit, owner: str) -> Iterator[Problem]:
+    """What this owner may not use."""
+    granted = kit.limits.consent.permissions.get(owner)
+    if granted is not None:
+        yield from permission_problems(plan, kit.catalog.facts, granted)
+    secrets = kit.catalog.secrets
+    yield from secret_problems(plan, lambda name: secrets.get(name, owner) is not None)
 
 
 def usual_limits(plan: PlanSpec, kit: Kit) -> TaskLimits:

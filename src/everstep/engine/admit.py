@@ -1,11 +1,12 @@
-"""Whether a call may be proposed while its breaker is in trouble: go, ask the store for leave, or be held back."""
+"""Whether a call may be proposed: its owner may use the tool, its target is well, its breaker lets it through."""
 
 from everstep.domain.breaker import Ask, BreakerKey, BreakerState, Caller
 from everstep.domain.decide import spec_of
-from everstep.domain.detour import breaker_of
+from everstep.domain.detour import StepDenied, breaker_of
 from everstep.domain.explain import clock
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import Instant
+from everstep.domain.permissions import denial, lacking
 from everstep.domain.record import record
 from everstep.domain.task import StepState
 from everstep.engine.catalog import Checked
@@ -39,6 +40,24 @@ def admit(lap: Lap, step: StepState, checked: Checked) -> Held | None:
         return None
     breakers.wait(key, state.id)
     return Held(key=key, until=until, failure=_open(key, until, known.last_error))
+
+
+def deny(lap: Lap, step: StepState, checked: Checked) -> Failure | None:
+    """What the owner may not use, as the policy stands now; that it was denied is written down."""
+    owner, spec = lap.state.owner, checked.entry.spec
+    permission = lacking(spec.permissions, lap.kit.limits.consent.permissions.get(owner))
+    if permission is None:
+        return None
+    failure = denial(spec.name, permission, owner)
+    lap.say(StepDenied(permission=permission, why=failure.message), step.path)
+    return failure
+
+
+def not_well(lap: Lap, checked: Checked) -> Failure | None:
+    """Why the target cannot be used now, as far as anybody knows."""
+    assert isinstance(checked.input.value, dict)
+    target = checked.entry.target(checked.entry.call(checked.input.value))
+    return lap.kit.passage.wellness.ill(checked.entry.family, target, lap.at)
 
 
 def _open(key: BreakerKey, until: Instant, last_error: str | None) -> Failure:

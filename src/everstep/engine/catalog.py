@@ -1,6 +1,7 @@
 """Tools by name, each with its validators compiled once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import Final
@@ -40,6 +41,8 @@ class Entry:
     check_input: Validator
     check_output: Validator | None
     required: frozenset[str]
+    family: str
+    """The first tool of the family it belongs to."""
     targeted: bool
     """Whether its calls go to several targets; else the tool itself is the target."""
     counted: bool = False
@@ -61,9 +64,21 @@ class Entry:
         """All required arguments that are not there, and required fields inside those that are: `a.b`."""
         return tuple(sorted(lacking(self.spec.input_schema, arguments)))
 
-    def problems(self, call: Call) -> Sequence[tuple[str, str]]:
-        """What is wrong with resolved arguments: by the schema, then by the adapter."""
-        return self.check_input(call.arguments) or self.adapter.validate(call)
+    def problems(self, call: Call, *, partly: bool = False) -> Sequence[tuple[str, str]]:
+        """What is wrong with arguments: all the schema says, and what the family says of those that fit it.
+
+        `partly`: some are still to come, so nothing is said of what is not there.
+        """
+        found = self.check_input(call.arguments)
+        return [*found, *self._also(call, found)] if found or partly else self.adapter.validate(call)
+
+    def _also(self, call: Call, found: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """What the family says of arguments that the schema has nothing against."""
+        bad = {_argument(pointer) for pointer, _ in found}
+        rest = {name: value for name, value in call.arguments.items() if name not in bad}
+        with suppress(*CANNOT_GUESS):
+            more = self.adapter.validate(self.call(rest))
+            yield from ((pointer, message) for pointer, message in more if _argument(pointer) in rest)
 
     def fitted(self, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
         """The arguments with what was written in another type and means the same; and which of them those were."""
@@ -123,8 +138,10 @@ class Catalog:
         for adapter in self._adapters:
             for spec in adapter.tools():
                 self._add(spec, adapter, codec)
-        self.families = tuple(adapter for adapter in self._adapters if _says(adapter, "health") and adapter.tools())
-        """Those that can say how they are."""
+        self.families = {
+            entry.family: entry.adapter for entry in self._entries.values() if _says(entry.adapter, "health")
+        }
+        """Those that can say how they are, by their first tool."""
         self.names = frozenset(self._entries)
         self.facts = {name: facts_of(entry) for name, entry in self._entries.items()}
         self.pools = frozenset(entry.spec.pool for entry in self._entries.values() if entry.spec.pool is not None)
@@ -144,6 +161,7 @@ class Catalog:
             check_output=None if spec.output_schema is None else codec.validator(spec.output_schema),
             required=frozenset(str(name) for name in required),
             secrets=tuple(at for at, kind in kinds_of(spec.input_schema).items() if kind == "secret" and at),
+            family=adapter.tools()[0].name,
             targeted=_says(adapter, "target"),
             counted=_says(adapter, "counts"),
             scrupulous=_says(adapter, "scruple"),
@@ -209,6 +227,11 @@ class Catalog:
         return step.effect if step.effect is not None and step.effect.care > declared.care else declared
 
 
+def _argument(pointer: str) -> str:
+    """The argument that a JSON Pointer leads into."""
+    return pointer[1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+
+
 def _says(adapter: ToolAdapter, what: str) -> bool:
     """Whether a family has an answer of its own."""
     own = getattr(type(adapter), what, None)
@@ -238,12 +261,12 @@ def facts_of(entry: Entry) -> ToolFacts:
         probeable=spec.probeable,
         killable=spec.isolation == "process",
         validate=partial(_judge, entry),
+        permissions=spec.permissions,
         trusted_output=spec.trusted_output,
         steerable=entry.steerable,
     )
 
 
 def _judge(entry: Entry, arguments: JsonObject) -> Sequence[tuple[str, str]]:
-    """What the schema has against arguments, however losslessly they are read."""
-    problems = entry.check_input(arguments)
-    return problems and entry.check_input(entry.fitted(arguments)[0])
+    """What the schema and the family have against arguments, however losslessly they are read."""
+    return entry.problems(entry.call(entry.fitted(arguments)[0]), partly=True)

@@ -57,7 +57,7 @@ async def _refused(state: TaskState, path: StepPath, wanted: Spawns, kit: Kit) -
     if await _depth(state, kit) >= DEPTH_MAX:
         return _failure("plan_too_deep", f"tasks make tasks {DEPTH_MAX} deep at most")
     try:
-        accept_plan(wanted.plan, kit, trusted=_trusted(state, path, wanted))
+        accept_plan(wanted.plan, kit, trusted=_trusted(state, path, wanted), owner=state.owner)
         accept_inputs(wanted.plan, wanted.inputs, kit)
     except PlanError as error:
         named = "; ".join(f"{problem.path} {problem.message}" for problem in error.problems[:3])

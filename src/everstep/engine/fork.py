@@ -61,7 +61,7 @@ async def _request(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Request:
     inputs = with_defaults(state.plan, {**state.inputs.value, **wish.inputs})
     trusted = state.trusted and not state.holds_strange_steps
     if state.plan.durable is None:
-        accept_plan(state.plan, kit, trusted=trusted)
+        accept_plan(state.plan, kit, trusted=trusted, owner=state.owner)
     accept_inputs(state.plan, inputs, kit)
     return Request(
         plan=state.plan if state.plan.durable is None else replace(state.plan, steps=()),

@@ -11,7 +11,6 @@ from everstep.domain.values import JsonObject
 from everstep.engine.catalog import Entry
 from everstep.engine.judge import dependants
 from everstep.engine.lap import Lap
-from everstep.ports.tool import Call
 
 
 def misfit(lap: Lap, step: StepState, entry: Entry, arguments: JsonObject) -> Failure | None:
@@ -21,7 +20,7 @@ def misfit(lap: Lap, step: StepState, entry: Entry, arguments: JsonObject) -> Fa
         reason = SchemaMismatch(blocked_step=step.path, missing_fields=missing, suggested_tool=entry.spec.name)
         hold(lap, step, reason, f"{entry.spec.name} needs {', '.join(missing)}")
         return None
-    problems = entry.problems(Call(tool=entry.spec.name, arguments=arguments))
+    problems = entry.problems(entry.call(entry.fitted(arguments)[0]))
     text = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in problems)
     return invalid(f"the arguments do not fit {entry.spec.name}: {text}")
 

@@ -16,7 +16,6 @@ from everstep.engine.catalog import Catalog, Checked
 from everstep.engine.feed import Feed
 from everstep.engine.figures import Figures
 from everstep.engine.passage import Passage
-from everstep.engine.wellness import Wellness
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.codec import Codec
 from everstep.ports.entropy import Entropy
@@ -48,7 +47,6 @@ class Kit:
     breakers: Breakers
     home: str = ""
     """The folder of the store: what a task says of its workspace counts from here, so both can be moved together."""
-    wellness: Wellness = field(default_factory=Wellness)
     figures: Figures = field(default_factory=Figures)
     loop: asyncio.AbstractEventLoop = field(init=False)
     """Where it lives, known once it is open. Asking Python for it costs a system call each time."""

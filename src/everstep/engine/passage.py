@@ -8,6 +8,7 @@ from everstep.domain.pressure import Load
 from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
 from everstep.engine.pools import Pools
+from everstep.engine.wellness import Wellness
 from everstep.ports.tool import ToolSpec
 from everstep.ports.traffic import Halt, Reservation, Traffic
 
@@ -50,6 +51,8 @@ class Passage:
     """Calls a day by provider, as the settings say."""
     reserved: dict[tuple[TaskId, StepPath, int, str], Instant | None] = field(default_factory=dict)
     """Places that were reserved and not used yet, by attempt and provider; None: there was none left today."""
+    wellness: Wellness = field(default_factory=Wellness)
+    """How those are who would be called."""
     halted: Halt | None = None
     """Everything stands still: nothing is claimed, no call begins."""
     load: Load = Load.EASE

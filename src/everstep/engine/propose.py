@@ -12,7 +12,7 @@ from everstep.domain.states import StepStatus
 from everstep.domain.task import Proposal, StepState
 from everstep.domain.values import JsonObject, Sealed
 from everstep.engine import fallback
-from everstep.engine.admit import admit
+from everstep.engine.admit import admit, deny, not_well
 from everstep.engine.catalog import Checked
 from everstep.engine.consult import consult, watched
 from everstep.engine.gate import held_back
@@ -119,7 +119,10 @@ def _refuse(lap: Lap, wired: Wired, step: StepState, arguments: JsonObject, *, s
 
 
 def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope: StateScope) -> None:
-    if lap.kit.wellness.unwell and _elsewhere(lap, step, checked):
+    if lap.kit.limits.consent.permissions and (denied := deny(lap, step, checked)) is not None:
+        again = fallback.instead(lap, step, denied)
+        return propose_call(lap, wired, step, scope) if again else give_up(lap, step, denied)
+    if lap.kit.passage.wellness.unwell and (ill := not_well(lap, checked)) and fallback.instead(lap, step, ill):
         return propose_call(lap, wired, step, scope)
     approval = None
     if wired.spec.approve is not None or checked.entry.asks or checked.steered is not None:
@@ -154,11 +157,3 @@ def _propose(lap: Lap, wired: Wired, step: StepState, checked: Checked, *, scope
         ),
         begins=step.status is StepStatus.PENDING and step.path[-1] != "]",
     )
-
-
-def _elsewhere(lap: Lap, step: StepState, checked: Checked) -> bool:
-    """Whether the target is not well and the step has another way to go."""
-    assert isinstance(checked.input.value, dict)
-    target = checked.entry.target(checked.entry.call(checked.input.value))
-    ill = lap.kit.wellness.ill(checked.entry.adapter, target, lap.at)
-    return ill is not None and fallback.instead(lap, step, ill)

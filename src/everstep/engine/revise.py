@@ -86,7 +86,7 @@ def _accept(state: TaskState, wish: Patch, revision: Revision, kit: Kit) -> None
     """The whole new plan is checked like any other; raises PlanError."""
     changed = {change.id for change in revision.diff if change.step is not None}
     also = strangers_problems(revision.plan, changed, kit) if state.trusted and not wish.trusted else ()
-    accept_plan(revision.plan, kit, trusted=state.trusted, also=also)
+    accept_plan(revision.plan, kit, trusted=state.trusted, owner=state.owner, also=also)
 
 
 def _consequences(state: TaskState, revision: Revision) -> Drafts:

@@ -31,7 +31,7 @@ async def undo(told: Told, who: Who, wish: Undo, kit: Kit, *, name: Naming) -> S
             details={"not_undoable": [{"step": one.step, "why": one.why} for one in found.stays]},
         )
     plan = undo_plan(state, kit.graph(state), found)
-    accept_plan(plan, kit, trusted=state.trusted)
+    accept_plan(plan, kit, trusted=state.trusted, owner=state.owner)
     request = Request(
         plan=plan,
         digest=name(plan),

@@ -27,30 +27,32 @@ class Known:
     """None: nobody has asked."""
 
 
+NOBODY_ASKED: Final = Known(health=Health(), at=None)
+
+
 class Wellness:
     """What this engine knows of it."""
 
     def __init__(self) -> None:
-        self.unwell: dict[tuple[int, str], Known] = {}
+        self.unwell: dict[tuple[str, str], Known] = {}
         """Targets that cannot be used, by family. Empty, as nearly always."""
-        self._known: dict[int, Known] = {}
+        self._known: dict[str, Known] = {}
 
-    def of(self, adapter: ToolAdapter) -> Known | None:
-        """What it said last."""
-        return self._known.get(id(adapter))
+    def of(self, family: str) -> Known:
+        """What it said last; a family is called by its first tool."""
+        return self._known.get(family) or NOBODY_ASKED
 
-    def learn(self, adapter: ToolAdapter, health: Health, at: Instant) -> None:
+    def learn(self, family: str, health: Health, at: Instant) -> None:
         """What it says now."""
-        family, known = id(adapter), Known(health=health, at=at)
-        self._known[family] = known
+        known = self._known[family] = Known(health=health, at=at)
         for key in [key for key in self.unwell if key[0] == family]:
             del self.unwell[key]
         ill = health.unwell or ({ALL: health.detail} if health.status == "unhealthy" else {})
         self.unwell.update(dict.fromkeys(((family, target) for target in ill), known))
 
-    def ill(self, adapter: ToolAdapter, target: str, at: Instant) -> Failure | None:
+    def ill(self, family: str, target: str, at: Instant) -> Failure | None:
         """Why a target cannot be used, if it said so not long ago."""
-        known = self.unwell.get((id(adapter), target)) or self.unwell.get((id(adapter), ALL))
+        known = self.unwell.get((family, target)) or self.unwell.get((family, ALL))
         if known is None or known.at is None or at - known.at > STALE_MS:
             return None
         detail = known.health.unwell.get(target) or known.health.detail

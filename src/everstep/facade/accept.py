@@ -44,13 +44,13 @@ class Acceptance:
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
-        self._sound: set[tuple[Digest, bool]] = set()
+        self._sound: set[tuple[Digest, bool, str]] = set()
 
     def accept(self, wish: Wish, who: Who, workspace: str) -> Request:
         """The wish, checked and complete; raises every reason why there is no such task."""
-        if wish.plan.durable is None and (wish.digest, wish.trusted) not in self._sound:
-            accept_plan(wish.plan, self._kit, trusted=wish.trusted)
-            self._sound.add((wish.digest, wish.trusted))
+        if wish.plan.durable is None and (wish.digest, wish.trusted, who.owner) not in self._sound:
+            accept_plan(wish.plan, self._kit, trusted=wish.trusted, owner=who.owner)
+            self._sound.add((wish.digest, wish.trusted, who.owner))
         handed = is_handed(wish.continue_by, unannounced=wish.unannounced)
         accept_inputs(wish.plan, wish.inputs, self._kit, all_of_them=not handed)
         if (

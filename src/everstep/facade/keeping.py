@@ -12,7 +12,6 @@ from everstep.engine.wellness import Known
 from everstep.facade.access import AccessDesk
 from everstep.facade.rework import Rework
 from everstep.ports.housekeeping import KeptWorker
-from everstep.ports.tool import Health
 
 
 class Keeping(Rework):
@@ -51,9 +50,13 @@ class Keeping(Rework):
 
     async def tool_health(self, entry: Entry) -> Known:
         """Whether a tool can be used; one that cannot say so within a while is not well."""
-        await self._runtime.duties.rounds.look(entry.adapter)
-        return self.last_health(entry)
+        before, known = self.last_health(entry), await self._runtime.duties.rounds.look(entry.family, entry.adapter)
+        if before.at is None and known.health.status == before.health.status:  # even that is news
+            self._kit.feed.tell_all(
+                "tool", name=entry.spec.name, status=known.health.status, detail=known.health.detail
+            )
+        return known
 
     def last_health(self, entry: Entry) -> Known:
         """What it said when it was last asked."""
-        return self._kit.wellness.of(entry.adapter) or Known(health=Health(), at=None)
+        return self._kit.passage.wellness.of(entry.family)

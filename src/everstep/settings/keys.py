@@ -20,6 +20,7 @@ from everstep.settings.kinds import (
     HOUR,
     KIB,
     OWNER,
+    PERMISSIONS,
     RATE,
     SCOPE,
     SECOND,
@@ -186,6 +187,12 @@ FAMILIES: Final = {
     "pools": _key("pools.NAME", COUNT, 4, "calls of one pool at the same time, per worker", within=_POOLS),
     "rates": _key("rates.NAME", RATE, "5/1s", "calls of one provider, for all workers together"),
     "quotas": _key("quotas.NAME", COUNT, None, "calls of one provider in a day (UTC)", within=(0, 10**9)),
+    "policy.permissions": _key(
+        "policy.permissions.OWNER",
+        PERMISSIONS,
+        [],
+        "what this owner may use tools for; one that is not named: everything",
+    ),
     "policy.approve": _key(
         "policy.approve.TOOL",
         FLAG,

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 from math import isfinite
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from everstep.domain.ids import Millis
+from everstep.domain.permissions import KNOWN, unknown
 from everstep.domain.quantities import format_duration, format_size, parse_duration, parse_size
 from everstep.domain.rate import parse_rate
 from everstep.domain.record import record
@@ -136,6 +137,11 @@ EMPTY: Final = Kind(noun="a table", read=lambda value: () if value == {} else No
 """A table that says nothing but its name."""
 FLAG: Final = Kind(noun="true or false", read=_flag, from_text=_flag_in, show=bool)
 WORDS: Final = Kind(noun="a list of texts", read=_words, from_text=_words_in)
+PERMISSIONS: Final = Kind(
+    noun=f"a list of permissions: {', '.join(sorted(KNOWN))}",
+    read=lambda value: None if (said := _words(value)) is None or unknown(cast("tuple[str, ...]", said)) else said,
+    from_text=_words_in,
+)
 COUNT: Final = Kind(noun="a whole number", read=_count, from_text=_count_in)
 AMOUNT: Final = Kind(noun="a number that is not negative", read=_amount, from_text=_amount_in)
 DURATION: Final = Kind(

@@ -174,6 +174,9 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") 
         consent=Consent(
             approve={name: bool(value) for name, value in _family(said, "policy.approve")},
             allow_untrusted=frozenset(name for name, value in _family(said, "policy.untrusted") if value == "allow"),
+            permissions={
+                name: value for name, value in _family(said, "policy.permissions") if isinstance(value, tuple)
+            },
             llm_approvals=frozenset(merged.words("policy.llm_approvals")),
         ),
         audit_key=merged.text("audit.key"),

@@ -277,6 +277,12 @@ def _step_fallback(state: State, event: Event) -> None:
         state.blame("C5", event.seq, f"step {step.path} falls back while it is {step.status}")
 
 
+def _step_denied(state: State, event: Event) -> None:
+    step = _step(state, event)
+    if step.open is not None:
+        state.blame("C5", event.seq, f"step {step.path} is denied while it is being called")
+
+
 def _step_ended(state: State, event: Event) -> None:
     step = _step(state, event)
     to = event.type.partition(".")[2]
@@ -377,6 +383,7 @@ _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "step.started": _step_started,
     "step.waiting": _step_waiting,
     "step.fallback": _step_fallback,
+    "step.denied": _step_denied,
     "attempt.started": _attempt_started,
     "attempt.failed": _attempt_ended,
     "attempt.timed_out": _attempt_ended,

@@ -46,6 +46,7 @@ Named = TypeVar(
     e.TaskEarlyCompletion,
     e.AttemptProbed,
     e.StepFallback,
+    e.StepDenied,
     e.StepSkipped,
     e.PauseExpired,
     e.PauseWithdrawn,
@@ -186,7 +187,7 @@ class Pen:
                 | e.TaskLimitNear()
                 | e.OffSchedule()
                 | e.AttemptProbed()
-                | e.StepFallback()
+                | e.OffCourse()
                 | e.StepSkipped()
                 | e.PauseExpired()
                 | e.PauseWithdrawn()
@@ -342,6 +343,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.AttemptProbed.TYPE: _as_named(e.AttemptProbed),
     e.StepRetryScheduled.TYPE: _spelled(step.StepRetryScheduled),
     e.StepFallback.TYPE: _as_named(e.StepFallback),
+    e.StepDenied.TYPE: _as_named(e.StepDenied),
     e.StepFailed.TYPE: _spelled(step.StepFailed),
     e.StepSkipped.TYPE: _as_named(e.StepSkipped),
     e.PauseOpened.TYPE: step.pause_opened,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everstep import Ctx, Engine, Plan, Secret, ToolError, tool
+from everstep import Ctx, Engine, Plan, PlanError, Secret, ToolError, tool
 from everstep.adapters.secrets import gather
 from everstep.domain.errors import SettingsError
 from everstep.testing import TestEngine
@@ -83,17 +83,35 @@ async def test_outputs_are_redacted_before_they_are_bound() -> None:
 
 async def test_one_that_is_not_there() -> None:
     async with TestEngine([echo]) as engine:
-        result = await (await engine.start(plan_of("nowhere", "return"))).result()
-    assert result.error is not None
-    assert (result.error["code"], result.error["category"]) == ("secret_missing", "configuration")
-    assert "EVERSTEP_SECRET_NOWHERE" in str(result.error["what_to_do"])
+        with pytest.raises(PlanError) as refused:
+            await engine.start(plan_of("nowhere", "return"))
+    assert [problem.code for problem in refused.value.problems] == ["plan.unknown_secret"]
+    assert "EVERSTEP_SECRET_NOWHERE" in str(refused.value.what_to_do)
 
 
 async def test_grants() -> None:
     config = {"secrets.grants": {"local": ["awkward"]}}
     async with TestEngine([echo], secrets=CANARIES, config=config) as engine:  # type: ignore[arg-type]
         assert (await (await engine.start(plan_of("awkward", "return"))).result()).status == "completed"
-        assert (await (await engine.start(plan_of("plain", "return"))).result()).status == "failed"
+        with pytest.raises(PlanError):
+            await engine.start(plan_of("plain", "return"))
+
+
+async def test_one_that_is_gone_by_the_time_of_the_call() -> None:
+    plan = Plan("leaking")
+    gate = plan.step("gate", "ask", {"question": "go on?"})
+    plan.step("leak", "leak.echo", {"token": plan.expr("secrets.plain"), "how": "return"}, needs=[gate])
+    async with TestEngine([echo], secrets=CANARIES) as engine:
+        task = await engine.start(plan)
+        await task.result(on_pause="return")
+        store, clock = engine.store, engine.clock
+    async with TestEngine([echo], store=store, clock=clock) as engine:
+        task = await engine.get(task.id)
+        await engine.inbox.only().answer("yes")
+        result = await task.result()
+    assert result.error is not None
+    assert (result.error["code"], result.error["category"]) == ("secret_missing", "configuration")
+    assert "EVERSTEP_SECRET_PLAIN" in str(result.error["what_to_do"])
 
 
 def test_where_they_come_from(tmp_path: Path) -> None:

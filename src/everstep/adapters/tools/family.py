@@ -38,6 +38,7 @@ def spec_of(
     isolation: Isolation = "inline",
     timeout_ms: Millis | None = None,
     trusted_output: bool = False,
+    permissions: tuple[str, ...] = (),
     prior: Prior | None = None,
 ) -> ToolSpec:
     """A spec: every argument has a kind, and no others are taken."""
@@ -56,6 +57,7 @@ def spec_of(
         isolation=isolation,
         timeout_ms=timeout_ms,
         trusted_output=trusted_output,
+        permissions=permissions,
         prior=prior,
     )
 

@@ -27,7 +27,11 @@ _KIND: Final[JsonObject] = {"enum": ["file", "folder", "link", "other"]}
 
 
 _spec: Final = partial(
-    spec_of, isolation="thread", timeout_ms=TIMEOUT_MS, prior=Prior(p10_s=0.002, p50_s=0.006, p90_s=0.05)
+    spec_of,
+    isolation="thread",
+    permissions=("fs.read",),
+    timeout_ms=TIMEOUT_MS,
+    prior=Prior(p10_s=0.002, p50_s=0.006, p90_s=0.05),
 )
 READS: Final = (
     _spec(
@@ -123,7 +127,7 @@ READS: Final = (
 def _change(name: str, title: str, description: str, *, takes: JsonObject, gives: JsonObject) -> ToolSpec:
     needs = [argument for argument in takes if argument not in {"if", "overwrite", "recursive"}]
     spec = _spec(name, title, description, takes=takes, needs=needs, gives=closed(gives), effect=Effect.IDEMPOTENT)
-    return replace(spec, undoable=True)
+    return replace(spec, undoable=True, permissions=("fs.write",))
 
 
 _TEXT: Final[JsonObject] = {"type": "string", "description": "The content"}

@@ -97,8 +97,14 @@ def _spec(verb: str, title: str, description: str, *, effect: Effect, takes: Jso
         effect=effect,
         timeout_ms=TIMEOUT_MS,
     )
+    permissions = ("net.http", "fs.write") if verb == "download" else ("net.http",)
     return replace(
-        spec, step_timeout_ms=STEP_TIMEOUT_MS, pool="http", rate="http.* 5/1s:5", probeable=verb in {"post", "patch"}
+        spec,
+        permissions=permissions,
+        step_timeout_ms=STEP_TIMEOUT_MS,
+        pool="http",
+        rate="http.* 5/1s:5",
+        probeable=verb in {"post", "patch"},
     )
 
 

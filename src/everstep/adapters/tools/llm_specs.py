@@ -68,5 +68,5 @@ def _spec(
         step_timeout_ms=STEP_MS,
         pool="llm",
         rate="llm.*",
-        permissions=("net.llm",),
+        permissions=("net.http",),
     )

@@ -49,6 +49,7 @@ SEND: Final = replace(
         timeout_ms=Millis(20_000),
     ),
     pool="mail",
+    permissions=("mail.send",),
     rate="mail",
     probeable=True,
     approve=True,

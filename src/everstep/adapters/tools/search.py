@@ -249,6 +249,7 @@ _LOCAL: Final = spec_of(
         }
     ),
     isolation="thread",
+    permissions=("fs.read",),
     timeout_ms=Millis(60_000),
 )
 _WEB: Final = replace(
@@ -293,6 +294,7 @@ _WEB: Final = replace(
         timeout_ms=Millis(11_000),
     ),
     pool="search",
+    permissions=("net.http",),
     rate="search.* 30/1m:10",
     step_timeout_ms=Millis(45_000),
 )

@@ -250,4 +250,6 @@ _PLAIN: Final = spec_of(
     isolation="process",
     timeout_ms=Millis(180_000),
 )
-_SPEC: Final = replace(_PLAIN, pool="shell", probeable=True, step_timeout_ms=Millis(600_000))
+_SPEC: Final = replace(
+    _PLAIN, pool="shell", permissions=("proc.exec",), probeable=True, step_timeout_ms=Millis(600_000)
+)

@@ -111,5 +111,6 @@ _SPEC: Final = replace(
         effect=Effect.ONCE,
         timeout_ms=Millis(35_000),
     ),
+    permissions=("net.http",),
     rate="webhook.* 5/1s:5",
 )

@@ -33,6 +33,7 @@ class Duties:
         """Something began or ended."""
         self.historian.stir()
         self.schedule.stir()
+        self.rounds.stir()
 
     def meet(self, *, carries: bool) -> None:
         """Look what other engines do, if there are any."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from everstep import Plan
+from everstep import Plan, tool
 from everstep.domain.values import JsonObject
 from everstep.ports.tool import Transient
 from everstep.testing import TestEngine, crash_points, fake
@@ -72,18 +72,28 @@ async def run(engine: TestEngine, plan: Plan) -> tuple[Any, Any]:
         return task, await task.result()
 
 
+@tool("test.hold", effect="pure")
+async def hold() -> None:
+    """Something to do: nobody looks after tools while there is nothing."""
+    await asyncio.Event().wait()
+
+
 async def looked(engine: TestEngine, *, well: bool) -> None:
     """Until the rounds have found that out."""
+    plan = Plan("holding")
+    plan.step("hold", "test.hold", {}, timeout="1h")
+    busy = await engine.start(plan)
     async with asyncio.timeout(60):
         assert engine._parts is not None
-        while bool(engine._parts.runtime.kit.wellness.unwell) is well:
+        while bool(engine._parts.runtime.kit.passage.wellness.unwell) is well:
             await engine.clock.advance("1s")
             await asyncio.sleep(0.01)
+    await busy.cancel()
 
 
 @pytest.mark.req("6.6", "TI.4", "8.6")
 async def test_a_provider_that_stopped_is_stood_in_for_until_it_is_back(main: Provider, other: Provider) -> None:
-    async with other, TestEngine(config=config_of(main, other)) as engine:
+    async with other, TestEngine([hold], config=config_of(main, other)) as engine:
         async with main:
             _, result = await run(engine, searching())
             assert result.outputs == {"provider": "main"}
@@ -112,7 +122,7 @@ async def test_a_provider_that_stopped_is_stood_in_for_until_it_is_back(main: Pr
 @pytest.mark.req("6.6", "TI.4", "8.3")
 async def test_each_provider_has_a_breaker_of_its_own(main: Provider, other: Provider) -> None:
     config = config_of(main, other, **{"breaker.failures": 2})
-    async with other, TestEngine(config=config) as engine:
+    async with other, TestEngine([hold], config=config) as engine:
         for _ in range(3):
             _, result = await run(engine, searching())
             assert result.outputs == {"provider": "other"}
@@ -144,7 +154,7 @@ async def test_killed_in_every_phase_the_second_still_stands_in() -> None:
 
 
 async def test_one_without_another_way_is_called_all_the_same(main: Provider, other: Provider) -> None:
-    async with other, TestEngine(config=config_of(main, other)) as engine:
+    async with other, TestEngine([hold], config=config_of(main, other)) as engine:
         await looked(engine, well=False)
         async with main:
             _, result = await run(engine, searching(fallback=[]))
@@ -154,7 +164,7 @@ async def test_one_without_another_way_is_called_all_the_same(main: Provider, ot
 @pytest.mark.req("Search.1")
 async def test_a_daily_quota_of_each_provider(main: Provider, other: Provider) -> None:
     config = config_of(main, other, quotas={"search.main": 2})
-    async with main, other, TestEngine(config=config) as engine:
+    async with main, other, TestEngine([hold], config=config) as engine:
         said = [(await run(engine, searching()))[1].outputs["provider"] for _ in range(4)]
         assert said == ["main", "main", "other", "other"]
         await engine.close()
@@ -170,7 +180,7 @@ async def test_a_daily_quota_of_each_provider(main: Provider, other: Provider) -
 @pytest.mark.req("Search.1", "7.5")
 async def test_each_provider_has_a_rate_of_its_own(main: Provider, other: Provider) -> None:
     config = config_of(main, other, rates={"search.main": "1/10s"})
-    async with main, other, TestEngine(config=config) as engine:
+    async with main, other, TestEngine([hold], config=config) as engine:
         assert (await run(engine, searching()))[1].outputs == {"provider": "main"}
         began = engine.clock.now()
         task = await engine.start(searching())
@@ -196,7 +206,7 @@ def one_of(provider: str) -> Plan:
 @pytest.mark.req("7.5", "Search.1")
 async def test_nobody_is_without_a_rate(main: Provider, other: Provider) -> None:
     """A search engine 30 a minute, a host five a second, a handful of them together; also where nobody said so."""
-    async with main, other, TestEngine(config=config_of(main, other)) as engine:
+    async with main, other, TestEngine([hold], config=config_of(main, other)) as engine:
         assert engine._parts is not None
         kit = engine._parts.runtime.kit
         usual = {
