@@ -1,5 +1,6 @@
 """retry, fork, patch, undo and cancel at the command line: screens, JSON, exit codes."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -150,3 +151,46 @@ def test_a_child_is_carried_with_its_parent(here: Project) -> None:
     (here.path / "ok").touch()
     done = here.run("run", "parent")
     assert (done.code, done.out) == (0, "value: 3\n"), done.err
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int, str]]:
+    """All that a user sees there: names, modes, and of files times and contents."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        status, file = path.lstat(), path.is_file()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if file else ""
+        found[str(path.relative_to(folder))] = (status.st_mode, status.st_mtime_ns if file else 0, digest)
+    return found
+
+
+@pytest.mark.req("WF-26")
+@pytest.mark.parametrize("ends", ["failed", "cancelled"])
+def test_a_task_that_did_not_come_to_its_end_is_taken_back_as_a_whole(here: Project, ends: str) -> None:
+    for name, text in (("a.txt", "one two"), ("b.txt", "bee"), ("old/c.txt", "sea"), ("old/d.txt", "dee")):
+        here.write(f"site/{name}", text)
+    (here.path / "site/b.txt").chmod(0o640)
+    last = "tool: file.read, with: {path: nowhere}" if ends == "failed" else "tool: ask, with: {question: 'go on?'}"
+    here.write(
+        "change.plan.yaml",
+        f"""
+name: change
+steps:
+- {{id: write, tool: file.write, with: {{path: site/new/deep.txt, text: new}}}}
+- {{id: edit, tool: file.edit, with: {{path: site/a.txt, edits: [{{find: two, replace: three}}]}}}}
+- {{id: append, tool: file.append, with: {{path: site/b.txt, text: "!"}}}}
+- {{id: move, tool: file.move, with: {{from: site/old/c.txt, to: site/c.txt}}}}
+- {{id: copy, tool: file.copy, with: {{from: site/a.txt, to: site/copy.txt}}}}
+- {{id: mkdir, tool: file.mkdir, with: {{path: site/empty}}}}
+- {{id: delete, tool: file.delete, with: {{path: site/old, recursive: true}}}}
+- {{id: last, {last}}}
+""",
+    )
+    before = tree(here.path / "site")
+    assert here.run("run", "change", "--json").code != 0
+    if ends == "cancelled":
+        assert here.run("cancel", "@last").code == 0
+    shown = here.run("show", "@last", "--json").json
+    assert shown["status"] == ends
+    assert tree(here.path / "site") != before
+    assert here.run("undo", shown["id"]).code == 0
+    assert tree(here.path / "site") == before

@@ -62,7 +62,7 @@ def change(work: Work, tool: str, arguments: Arguments, disk: Reservations) -> J
         raise Impossible("a file was changed by somebody else since this call began", code="file_conflict")
     if done is not None:
         _take_back(work, done)  # as it was, so that the whole can be worked out anew
-    wanted = PLANNERS[tool](work, **arguments)
+    wanted = _with_folders(work, PLANNERS[tool](work, **arguments))
     paths = [one.change.path for one in wanted]
     if len(set(paths)) < len(paths):
         raise Misconfigured("a file is changed twice in one batch", code="bad_argument")
@@ -76,7 +76,7 @@ def change(work: Work, tool: str, arguments: Arguments, disk: Reservations) -> J
     if most is not None and size > most:
         what = f"{size:,} bytes are to be written, and {most:,} may be"
         raise ResourceExceeded(what, limit="disk", used=size, max=most)
-    need = 2 * size + sum(map(len, work.before.values()))
+    need = size + sum(map(len, work.before.values()))  # a new file becomes the old one by its name: it is there once
     with disk.reserved(work.files.space, need):
         work.journal.keep(work.key, changes, work.before)
         made: list[Change] = []
@@ -144,6 +144,8 @@ def _take_back(work: Work, done: Sequence[Change]) -> None:
             continue
         if one.moved_from is not None:
             work.files.rename(one.path, one.moved_from)
+        elif one.pre.kind == "absent" and one.post.kind == "folder" and len(done) > 1:
+            _remove_if_empty(work, one.path)
         elif one.pre.kind == "absent":
             work.files.remove(one.path)
         elif one.pre.kind == "folder":
@@ -152,7 +154,32 @@ def _take_back(work: Work, done: Sequence[Change]) -> None:
             work.files.put_back(one.path, work.journal.image(work.key, number), one.pre, key=f"{work.key}:{one.path}")
 
 
+def _remove_if_empty(work: Work, path: str) -> None:
+    """A folder that came along with a file goes with it, unless somebody else uses it by now."""
+    if not work.files.names(path):
+        work.files.remove(path)
+
+
 # --- what each tool wants ---
+
+
+def _with_folders(work: Work, wanted: list[Wanted]) -> list[Wanted]:
+    """With the folders that are made on the way, so that they are taken back too."""
+    known = {one.change.path for one in wanted}
+    made: list[Wanted] = []
+    for one in wanted:
+        if one.change.pre.kind == "absent" and one.change.post.kind != "absent":
+            for folder in _above(one.change.path):
+                if folder not in known and work.files.state(folder).kind == "absent":
+                    known.add(folder)
+                    made.append(Wanted(change=Change(path=folder, pre=ABSENT, post=FileState(kind="folder"))))
+    return [*made, *wanted]
+
+
+def _above(path: str) -> list[str]:
+    """The folders it lies in, the outermost first."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
 
 
 def _file(data: bytes) -> FileState:
@@ -272,10 +299,11 @@ def _told(
 ) -> JsonObject:
     """What the step gives out."""
     if tool == "file.apply":
-        return {"changed": [one.path for one in done]}
+        on_the_way = {folder for one in done for folder in _above(one.path)}
+        return {"changed": [one.path for one in done if one.post.kind != "folder" or one.path not in on_the_way]}
     if tool == "file.delete":
         return {"path": arguments["path"], "deleted": len(done)}
-    first = done[0]
+    first = next(one for one in done if one.path == arguments.get("path", arguments.get("to")))
     if tool == "file.mkdir":
         return {"path": first.path, "created": first.pre.kind == "absent"}
     new = wanted.get(first.path)

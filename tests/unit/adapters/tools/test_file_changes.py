@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from everstep import Plan
-from everstep.adapters import beneath, disk
+from everstep.adapters import beneath
 from everstep.adapters.disk import DiskFull, Reservations
 from everstep.adapters.files import Expected, Workspace
 from everstep.adapters.threads import Threads
@@ -351,12 +351,17 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.req("7.4")
 async def test_a_full_disk_is_noticed_before_the_first_byte(small_disk: Path) -> None:
-    with pytest.raises(DiskFull):
-        await called(small_disk, "file.write", {"path": "big", "text": "x" * 60_000_000})
+    with pytest.raises(DiskFull) as refused:
+        await called(small_disk, "file.write", {"path": "big", "text": "x" * 100_000_000})
+    assert refused.value.details is not None
+    needed, free = refused.value.details["needed"], refused.value.details["free"]
+    assert needed == 100_000_000
+    assert isinstance(free, int)
+    assert 0 < free <= 64 << 20
     assert os.listdir(small_disk) == []  # noqa: PTH208
     both = await asyncio.gather(
-        *(called(small_disk, "file.write", {"path": f"f{n}", "text": "x" * 20_000_000}) for n in range(2)),
+        *(called(small_disk, "file.write", {"path": f"f{n}", "text": "x" * 40_000_000}) for n in range(2)),
         return_exceptions=True,
     )
-    assert sorted(type(one).__name__ for one in both) in (["DiskFull", "dict"], ["dict", "dict"])
-    assert disk.LEFT_BYTES == 64 << 20
+    assert sorted(type(one).__name__ for one in both) == ["DiskFull", "dict"]
+    assert [file.stat().st_size for file in small_disk.glob("f*")] == [40_000_000]  # noqa: ASYNC240 -- two files
