@@ -34,12 +34,15 @@ LATE = """<div id=all></div><script>setTimeout(() => document.querySelector('#al
   '<button id=late disabled>Go</button>', 300); setTimeout(() => document.querySelector('#late').disabled = false, 700)
 </script>"""
 POPUPS = "<script>for (let i = 0; i < 30; i++) window.open('/form')</script><p>still here"
+SEEN = asyncio.Event()
+"""Whether somebody has come to a page that answers only the second time."""
 Served: TypeAlias = dict[str, tuple[int, str, str]]
 PAGES: Served = {
     "/form": (200, FORM, ""),
     "/late": (200, LATE, ""),
     "/popups": (200, POPUPS, ""),
     "/huge": (200, "<p>" + "word " * 400_000, ""),
+    "/once": (200, "<title>At last</title>", ""),
     "/gone": (404, "no", ""),
     "/busy": (503, "later", ""),
     "/cookie": (200, "<p id=c></p><script>document.querySelector('#c').textContent = document.cookie</script>", "x"),
@@ -50,7 +53,8 @@ PAGES: Served = {
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     path = head.split(b" ")[1].decode()
-    if path == "/slow":
+    if path == "/slow" or (path == "/once" and not SEEN.is_set()):
+        SEEN.set()
         await asyncio.sleep(600)
     status, body, cookie = PAGES.get(path, (404, "", ""))
     set_cookie = "set-cookie: mark=kept\r\n" if cookie else ""
@@ -209,8 +213,9 @@ async def test_nothing_is_reached_that_the_guard_refuses(browser: tuple[Ask, Sha
 async def test_a_killed_browser_is_named_and_replaced(browser: tuple[Ask, SharedBrowser], at: str) -> None:
     ask, shared = browser
     await ask("read", f"{at}/form")
-    waiting = asyncio.ensure_future(ask("read", f"{at}/form", wait={"selector": "#never"}))
-    await asyncio.sleep(0.3)
+    SEEN.clear()
+    waiting = asyncio.ensure_future(ask("read", f"{at}/once"))
+    await SEEN.wait()
     assert shared._running is not None
     for process in shared._running.processes():
         process.kill()
@@ -220,11 +225,52 @@ async def test_a_killed_browser_is_named_and_replaced(browser: tuple[Ask, Shared
     assert shared.starts == 2
 
 
+def config_of(tmp_path: Path) -> JsonObject:
+    """As many pages as one likes: the clock stands still."""
+    return {"browser.enabled": True, "store": str(tmp_path / "s.db"), "rates": {"browser": "1000/1s:1000"}}
+
+
 @pytest.mark.req("Web.1")
-async def test_many_tasks_leave_nothing(tmp_path: Path, at: str) -> None:
-    """Through the engine: three at a time, cookies kept within a task and not beyond, no process left."""
+async def test_thirty_tasks_leave_no_process_and_the_browser_is_exchanged(
+    tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everstep.adapters.browser.shared.CONTEXTS_MAX", 12)
     before = {one.pid for one in psutil.Process().children(recursive=True)}
-    config: JsonObject = {"browser.enabled": True, "store": str(tmp_path / "s.db")}
+    plan = Plan("pages")
+    plan.step("read", "browser.read", {"url": f"{at}/form"}, timeout="10m")
+    async with TestEngine([], config=config_of(tmp_path), workspace=tmp_path) as engine:
+        tasks = [await engine.start(plan) for _ in range(30)]
+        results: list[Result] = [await task.result() for task in tasks]
+        assert {result.status for result in results} == {"completed"}, [result.error for result in results]
+        assert engine._parts is not None
+        tools: Any = engine._parts.runtime.kit.catalog.get("browser.read").adapter
+        assert 3 <= tools._browser.starts <= 4
+    assert {one.pid for one in psutil.Process().children(recursive=True)} <= before
+
+
+@pytest.mark.req("Web.1")
+async def test_a_step_whose_browser_is_killed_is_tried_again(tmp_path: Path, at: str) -> None:
+    plan = Plan("pages")
+    page = plan.step("read", "browser.read", {"url": f"{at}/once"}, timeout="10m")
+    plan.output(title=page.title)
+    SEEN.clear()
+    async with TestEngine([], config=config_of(tmp_path), workspace=tmp_path) as engine, asyncio.timeout(200):
+        task = await engine.start(plan)
+        await SEEN.wait()
+        assert engine._parts is not None
+        tools: Any = engine._parts.runtime.kit.catalog.get("browser.read").adapter
+        for process in tools._browser._running.processes():
+            process.kill()
+        retried = (event async for event in task.events() if event.type == "step.retry_scheduled")
+        assert (await anext(retried)).data["attempt"] == 1
+        await engine.clock.advance("30s")
+        assert (await task.result()).outputs == {"title": "At last"}
+        assert tools._browser.starts == 2
+
+
+async def test_cookies_are_kept_within_a_task_and_not_beyond(tmp_path: Path, at: str) -> None:
+    """Through the engine, three at a time."""
+    config = config_of(tmp_path)
     async with TestEngine([], config=config, workspace=tmp_path) as engine:
         plan = Plan("pages")
         plan.step("first", "browser.read", {"url": f"{at}/cookie", "session": "mine"}, timeout="10m")
@@ -238,7 +284,6 @@ async def test_many_tasks_leave_nothing(tmp_path: Path, at: str) -> None:
         usage: Any = event.data["usage"]
         assert usage["containment"]["network"] == "proxy"
         assert usage["bytes_in"] > 0
-    assert {one.pid for one in psutil.Process().children(recursive=True)} <= before
 
 
 async def test_off_unless_enabled(tmp_path: Path) -> None:
