@@ -271,7 +271,7 @@ def assemble(
         worker=worker_id,
         actor=Actor(kind=ActorKind.SYSTEM, id=worker_id, via="engine"),
         limits=limits_of(settings),
-        breakers=Breakers(settings.breaker),
+        breakers=Breakers(settings.breaker, settings.breakers),
         home=str(_home(settings)),
     )
     kit.scripts.update((script.plan.name, script) for script in scripts)
@@ -307,12 +307,9 @@ def _catalog(adapters: Iterable[ToolAdapter], outside: Outside, consent: Consent
     take_back = TakeBack()
     code = CodeTools(outside.entropy)
     take_back.catalog = catalog = Catalog((*adapters, code, take_back), outside.codec, consent, outside.secrets)
-    for entry in catalog.entries():
-        for name in unknown(entry.spec.permissions):
-            raise SettingsError(
-                f"'{entry.spec.name}' needs '{name}', which is no permission",
-                what_to_do="correct what the tool declares",
-            )
+    for name, facts in catalog.facts.items():
+        for strange in unknown(facts.permissions):
+            raise SettingsError(f"'{name}' needs '{strange}', which is no permission", what_to_do="correct the tool")
     for tool in sorted({*consent.approve, *consent.allow_untrusted, *consent.llm_approvals}):
         if catalog.find(tool) is None:  # another engine on this configuration may have it
             outside.sink.note("the policy names a tool that is not here", tool=tool)

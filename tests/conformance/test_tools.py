@@ -71,6 +71,28 @@ BUILT_IN: dict[str, tuple[Callable[[], ToolAdapter], Sequence[Sample]]] = {
 }
 
 
+@pytest.mark.req("DoD.7", "6.1")
+def test_there_is_a_family_for_everything_once_it_is_configured(tmp_path: Path) -> None:
+    """And each keeps to the contract in what it says of itself (its calls are tried beside its own tests)."""
+    config: JsonObject = {
+        "store": str(tmp_path / "s.db"),
+        "browser.enabled": True,
+        "mail": {"server": "smtp://127.0.0.1:25", "sender": "me@example.test"},
+        "search.providers": {"main": "http://127.0.0.1/search"},
+        "shell.commands": {"true": {"program": "/bin/true"}},
+        "llm.endpoints": {"local": {"url": "http://127.0.0.1/v1", "model": "m"}},
+        "webhook.targets": {"shop": {"url": "http://127.0.0.1/hook"}},
+        "mcp.servers": {"time": {"command": ["/bin/true"], "tools": ["now"]}},
+    }
+    adapters = adapters_of(load_settings(config, env={}), (), Codec())
+    names = {spec.name for adapter in adapters for spec in adapter.tools()}
+    families = {name.partition(".")[0] for name in names}
+    assert families == {
+        "ask", "browser", "file", "http", "json", "llm", "mail", "mcp", "plan", "resource", "search", "shell", "text",
+        "wait", "webhook",
+    }  # fmt: skip
+
+
 @pytest.mark.req("6.1", "T.1", "T.2", "T.3", "T.4")
 @pytest.mark.parametrize("family", BUILT_IN)
 async def test_built_in_families(family: str) -> None:

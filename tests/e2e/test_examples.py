@@ -23,6 +23,7 @@ def arguments(request: pytest.FixtureRequest) -> Iterator[list[str]]:
         yield [stack.enter_context(schema())] if "postgres" in request.node.callspec.id else []
 
 
+@pytest.mark.req("DoD.7")
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in NUMBERED])
 def test_an_example_ends_as_it_claims(
     path: Path, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

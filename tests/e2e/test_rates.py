@@ -20,7 +20,7 @@ def url() -> Iterator[str]:
         yield own
 
 
-@pytest.mark.req("7.5")
+@pytest.mark.req("7.5", "TI.2")
 async def test_twenty_calls_of_three_tasks_and_two_workers_with_a_restart(url: str) -> None:
     async with HttpRig() as rig, asyncio.timeout(120):
         rig.on("/", answer(200, b"ok"))

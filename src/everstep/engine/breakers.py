@@ -5,7 +5,7 @@ a call whose breaker is in no trouble asks nobody, and its success is written no
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -36,8 +36,9 @@ AGAIN_MS: Final = 5_000
 class Breakers:
     """Lives on the engine's loop."""
 
-    def __init__(self, policy: BreakerPolicy) -> None:
-        self.policy: Final = policy
+    def __init__(self, policy: BreakerPolicy, named: Mapping[str, BreakerPolicy] | None = None) -> None:
+        self._policy: Final = policy
+        self._named: Final = named or {}
         self.troubled: dict[BreakerKey, Breaker] = {}
         """All that may hold a call back, or have failures that still count."""
         self.wake: Callable[[TaskId], bool] = lambda _task: False
@@ -66,13 +67,17 @@ class Breakers:
         assert isinstance(given.value, dict)
         return BreakerKey(owner, tool, entry.adapter.target(Call(tool=tool, arguments=given.value)))
 
+    def policy(self, key: BreakerKey) -> BreakerPolicy:
+        """Its own, if the settings name it."""
+        return self._named.get(key.target, self._policy) if key.tool is None else self._policy
+
     def find(self, key: BreakerKey, at: Instant) -> Breaker | None:
         """A troubled breaker; one whose trouble has passed is let go."""
         known = self.troubled.get(key)
-        if known is not None and is_clean(known, at, self.policy):
+        if known is not None and is_clean(known, at, self.policy(key)):
             del self.troubled[key]
             self._unsaid.pop(key, None)
-            self._fine[key] = deque((one.at for one in known.recent if one.ok), maxlen=self.policy.last)
+            self._fine[key] = deque((one.at for one in known.recent if one.ok), maxlen=self.policy(key).last)
             return None
         return known
 
@@ -96,9 +101,9 @@ class Breakers:
             )
             results = (*before, Result(at=at, ok=False))
             error = f"{failure.code}: {failure.message}"
-            return Verdict(key=key, policy=self.policy, caller=caller, results=results, error=error)
+            return Verdict(key=key, policy=self.policy(key), caller=caller, results=results, error=error)
         probed = known is not None and known.permit is not None and known.permit.caller == caller
-        return Verdict(key=key, policy=self.policy, caller=caller) if probed else None
+        return Verdict(key=key, policy=self.policy(key), caller=caller) if probed else None
 
     def praise(self, key: BreakerKey, at: Instant) -> None:
         """A call went well, and its breaker is in no trouble."""
@@ -106,7 +111,7 @@ class Breakers:
         if ring is None:
             if len(self._fine) >= KEPT_MAX:
                 self._fine.clear()
-            ring = self._fine[key] = deque(maxlen=self.policy.last)
+            ring = self._fine[key] = deque(maxlen=self.policy(key).last)
         ring.append(at)
 
     def _succeeded(self, key: BreakerKey, caller: Caller, known: Breaker | None, at: Instant) -> Verdict | None:
@@ -115,11 +120,11 @@ class Breakers:
             return None
         unsaid = self._unsaid.setdefault(key, [])
         unsaid.append(Result(at=at, ok=True))
-        del unsaid[: -self.policy.last]
+        del unsaid[: -self.policy(key).last]
         if known.state is BreakerState.CLOSED and not known.streak:
-            self.troubled[key] = replace(known, recent=(*known.recent, unsaid[-1])[-self.policy.last :])
+            self.troubled[key] = replace(known, recent=(*known.recent, unsaid[-1])[-self.policy(key).last :])
             return None
-        return Verdict(key=key, policy=self.policy, caller=caller, results=tuple(self._unsaid.pop(key)))
+        return Verdict(key=key, policy=self.policy(key), caller=caller, results=tuple(self._unsaid.pop(key)))
 
     # --- what the store says ---
 

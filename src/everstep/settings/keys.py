@@ -206,6 +206,13 @@ FAMILIES: Final = {
         "ask",
         "whether data from outside may decide a path, URL or address of this tool's calls without being asked about",
     ),
+    **{
+        f"breakers.*.{key.name.removeprefix('breaker.')}": replace(
+            key, name=key.name.replace("breaker.", "breakers.NAME."), meaning=f"as `{key.name}`, for steps that name it"
+        )
+        for key in KEYS
+        if key.name.startswith("breaker.")
+    },
     **TOOL_FAMILIES,
     **MCP_FAMILIES,
 }

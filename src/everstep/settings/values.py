@@ -70,6 +70,8 @@ class Settings:
     audit_key: str
     retry: RetrySettings
     breaker: BreakerPolicy
+    breakers: Mapping[str, BreakerPolicy]
+    """Those that steps name, where they differ."""
     pools: Mapping[str, int]
     """Calls at the same time, by pool."""
     rates: Mapping[str, str]
@@ -180,7 +182,11 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") 
             llm_approvals=frozenset(merged.words("policy.llm_approvals")),
         ),
         audit_key=merged.text("audit.key"),
-        breaker=_breaker(merged),
+        breaker=_breaker(merged, "breaker"),
+        breakers={
+            name: _breaker(merged, f"breakers.{name}")
+            for name in dict.fromkeys(key.split(".")[1] for key in said if key.startswith("breakers."))
+        },
         pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
         rates={name: value for name, value in _family(said, "rates") if isinstance(value, str)},
         quotas={name: value for name, value in _family(said, "quotas") if isinstance(value, int)},
@@ -254,20 +260,26 @@ def _serve(merged: "_Merged") -> ServeSettings:
     )
 
 
-def _breaker(merged: "_Merged") -> BreakerPolicy:
+def _breaker(merged: "_Merged", place: str) -> BreakerPolicy:
+    """What is said below `place`; of what is not, below `breaker`."""
+
+    def number(field: str) -> int:
+        return merged.number(merged.nearest(f"{place}.{field}", f"breaker.{field}"))
+
     policy = BreakerPolicy(
-        failures=merged.number("breaker.failures"),
-        share=merged.number("breaker.share") / 1_000,
-        last=merged.number("breaker.last"),
-        least=merged.number("breaker.min"),
-        window_ms=Millis(merged.number("breaker.window")),
-        cool_down_ms=Millis(merged.number("breaker.cool_down")),
-        max_cool_down_ms=Millis(merged.number("breaker.max_cool_down")),
-        close_after=merged.number("breaker.close_after"),
+        failures=number("failures"),
+        share=number("share") / 1_000,
+        last=number("last"),
+        least=number("min"),
+        window_ms=Millis(number("window")),
+        cool_down_ms=Millis(number("cool_down")),
+        max_cool_down_ms=Millis(number("max_cool_down")),
+        close_after=number("close_after"),
     )
     if policy.cool_down_ms > policy.max_cool_down_ms:
-        nearer = merged.louder("breaker.cool_down", "breaker.max_cool_down")
-        raise merged.refuse(nearer, "is wrong: 'breaker.cool_down' is longer than 'breaker.max_cool_down'")
+        shorter, longer = (merged.nearest(f"{place}.{one}", f"breaker.{one}") for one in ("cool_down", "max_cool_down"))
+        nearer = merged.louder(shorter, longer)
+        raise merged.refuse(nearer, f"is wrong: '{shorter}' is longer than '{longer}'")
     return policy
 
 
@@ -303,6 +315,10 @@ class _Merged:
         value = self._said[name].value
         assert isinstance(value, int)
         return value
+
+    def nearest(self, *names: str) -> str:
+        """The first that anybody has said something about."""
+        return next(name for name in names if name in self._said)
 
     def flag(self, name: str) -> bool:
         return bool(self.number(name))

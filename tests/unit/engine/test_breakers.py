@@ -211,6 +211,22 @@ async def test_a_named_breaker_is_shared_by_name(service: Service, by_step: bool
         assert len(service.calls) == (5 if by_step else 6)
 
 
+@pytest.mark.req("8.3")
+async def test_a_named_breaker_has_rules_of_its_own(service: Service) -> None:
+    config: JsonObject = {"breakers": {"shop": {"failures": 2, "cool_down": "5s"}}}
+    async with TestEngine(service.tools(), config=config) as engine:
+        for host in "abcd":
+            await start(engine, host, breaker="shop")
+        assert len(service.calls) == 2
+        assert (await only(engine)).state == "open"
+        service.up = True
+        await engine.clock.advance("6s")
+        assert len(service.calls) > 2, "it was asked again after its own time"
+        service.up, before = False, len(service.calls)
+        await trip(engine, "other")
+        assert len(service.calls) == before + 5, "the others keep to the usual rules"
+
+
 async def test_what_says_nothing_about_the_other_side_does_not_count(service: Service) -> None:
     service.error = Impossible("no")
     async with TestEngine(service.tools()) as engine:

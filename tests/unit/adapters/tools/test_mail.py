@@ -24,7 +24,7 @@ from tests.unit.adapters.post import PLAIN, Post, config_of, tools_of
 from tests.unit.contexts import call_of, context
 
 
-@pytest.mark.req("Comm.1")
+@pytest.mark.req("Comm.1", "TI.2")
 async def test_a_message_arrives_as_it_was_written(post: Post, tmp_path: Path) -> None:
     tools = tools_of(post, tmp_path)
     call = call_of(
