@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 
-from everstep.domain.errors import Conflict
+from everstep.domain.errors import Conflict, NotFound
 from everstep.domain.events import Who
 from everstep.domain.ids import Instant, TaskId, WorkerId
+from everstep.domain.suggest import did_you_mean, suggest
 from everstep.engine.catalog import Entry
 from everstep.engine.runtime import Runtime
-from everstep.engine.wellness import Known
 from everstep.facade.access import AccessDesk
 from everstep.facade.rework import Rework
 from everstep.ports.housekeeping import KeptWorker
+from everstep.ports.tool import Health
 
 
 class Keeping(Rework):
@@ -48,15 +49,25 @@ class Keeping(Rework):
         """Who this engine is."""
         return self._kit.worker
 
-    async def tool_health(self, entry: Entry) -> Known:
-        """Whether a tool can be used; one that cannot say so within a while is not well."""
-        before, known = self.last_health(entry), await self._runtime.duties.rounds.look(entry.family, entry.adapter)
-        if before.at is None and known.health.status == before.health.status:  # even that is news
-            self._kit.feed.tell_all(
-                "tool", name=entry.spec.name, status=known.health.status, detail=known.health.detail
-            )
-        return known
+    def tool(self, name: str) -> Entry:
+        """The tool of that name; raises NotFound with the nearest one."""
+        found = self._kit.catalog.find(name)
+        if found is None:
+            near = did_you_mean(f"no tool '{name}'", suggest(name, self._kit.catalog.names))
+            raise NotFound(near, what_to_do="everstep tools")
+        return found
 
-    def last_health(self, entry: Entry) -> Known:
-        """What it said when it was last asked."""
-        return self._kit.passage.wellness.of(entry.family)
+    async def tool_health(self, entry: Entry) -> tuple[Health, Instant | None]:
+        """Whether a tool can be used, asked now; one that cannot say so within a while is not well."""
+        (before, at), known = (
+            self.last_health(entry),
+            await self._runtime.duties.rounds.look(entry.family, entry.adapter),
+        )
+        if at is None and known.health.status == before.status:  # even that is news
+            self._kit.feed.tell_all("tool", name=entry.spec.name, status=before.status, detail=known.health.detail)
+        return known.health, known.at
+
+    def last_health(self, entry: Entry) -> tuple[Health, Instant | None]:
+        """What it said when it was last asked, and when that was."""
+        known = self._kit.passage.wellness.of(entry.family)
+        return known.health, known.at

@@ -1,43 +1,32 @@
 """Tools: what this engine can call, and what each promises."""
 
-from everstep.domain.errors import NotFound
-from everstep.domain.suggest import did_you_mean, suggest
+from everstep.domain.ids import Instant
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
-from everstep.engine.catalog import Entry
-from everstep.engine.wellness import Known
-from everstep.ports.tool import ToolSpec
+from everstep.ports.tool import Health, ToolSpec
 from everstep.wire.times import to_text
 
 
 async def list_all(back: Backing, asked: Asked) -> Response:  # noqa: ARG001 -- every handler is called alike
     """All of them, by name."""
-    items: list[JsonValue] = [tool_json(entry.spec, back.desk.last_health(entry)) for entry in back.desk.tools]
+    items: list[JsonValue] = [tool_json(entry.spec, *back.desk.last_health(entry)) for entry in back.desk.tools]
     return reply({"items": items, "next_cursor": None})
 
 
 async def get(back: Backing, asked: Asked) -> Response:
     """One of them."""
-    entry = _find(back, asked.params["name"])
-    return reply(tool_json(entry.spec, back.desk.last_health(entry)))
+    entry = back.desk.tool(asked.params["name"])
+    return reply(tool_json(entry.spec, *back.desk.last_health(entry)))
 
 
 async def health(back: Backing, asked: Asked) -> Response:
     """Whether it can be used: asked now, and nothing else is done."""
-    entry = _find(back, asked.params["name"])
-    return reply(tool_json(entry.spec, await back.desk.tool_health(entry)))
+    entry = back.desk.tool(asked.params["name"])
+    return reply(tool_json(entry.spec, *await back.desk.tool_health(entry)))
 
 
-def _find(back: Backing, name: str) -> Entry:
-    """Raises NotFound with the nearest name."""
-    known = {entry.spec.name: entry for entry in back.desk.tools}
-    if name not in known:
-        raise NotFound(did_you_mean(f"no tool '{name}'", suggest(name, known)), what_to_do="everstep tools")
-    return known[name]
-
-
-def tool_json(spec: ToolSpec, known: Known) -> JsonObject:
+def tool_json(spec: ToolSpec, health: Health, at: Instant | None) -> JsonObject:
     """One tool, and what it said of itself when it was last asked."""
     return {
         "name": spec.name,
@@ -56,9 +45,9 @@ def tool_json(spec: ToolSpec, known: Known) -> JsonObject:
         "fallback": None,
         "breaker": None,
         "health": {
-            "status": known.health.status,
-            "latency_s": known.health.latency_s,
-            "checked_at": None if known.at is None else to_text(known.at),
-            "detail": known.health.detail,
+            "status": health.status,
+            "latency_s": health.latency_s,
+            "checked_at": None if at is None else to_text(at),
+            "detail": health.detail,
         },
     }
