@@ -151,11 +151,11 @@ async def fails(tools: HttpTools, url: str, code: str, effect: str) -> None:
 async def test_servers_that_take_their_time(rig: HttpRig, tools: HttpTools, behaviour: object, code: str) -> None:
     rig.on("/slow", behaviour)  # type: ignore[arg-type]
     began = time.monotonic()
-    request = Request(method="GET", url=rig.url("/slow"), asked=Asked(literal=True), total_s=0.5)
+    request = Request(method="GET", url=rig.url("/slow"), asked=Asked(literal=True), total_s=2.0)
     with pytest.raises(ToolError) as raised:
         await tools._client.send(request)
     assert (raised.value.code, raised.value.effect_state) == (code, "unknown")
-    assert 0.4 < time.monotonic() - began < 2.0
+    assert time.monotonic() - began > 1.9
 
 
 async def test_answers_without_end_are_cut(rig: HttpRig, tools: HttpTools) -> None:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from everstep import Plan
+from everstep import Plan, PlanError
 from everstep.testing import TestEngine
 from everstep.testing.rig import HttpRig, answer
 
@@ -45,8 +45,8 @@ async def test_only_to_targets_of_the_configuration() -> None:
     async with HttpRig() as rig:
         config = {"webhook.targets.crm.url": rig.url("/hook")}
         async with TestEngine(config=config) as engine:
-            result = await (await engine.start(plan_of("other"))).result()
-        assert result.status == "failed"
+            with pytest.raises(PlanError):
+                await engine.start(plan_of("other"))
         assert rig.count() == 0
         rig.on("/hook", answer(302, Location="http://127.0.0.2/"))
         async with TestEngine(config=config) as engine:
