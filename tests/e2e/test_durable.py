@@ -7,6 +7,7 @@ import pytest
 
 from everstep import durable, tool
 from tests.e2e.commands import Project
+from tests.e2e.mcp_project import LEGACY, wire
 from tests.e2e.served import served
 
 MODULE = '''
@@ -95,3 +96,18 @@ async def test_over_http_it_is_started_by_name_and_never_sent(tmp_path: Path) ->
         whole = await door.good("GET", f"/v1/tasks/{task}?include=plan,attempts")
         assert [step["id"] for step in whole["steps"]] == ["approve_1", "lab_inc_1"]
         assert whole["plan_source"]["durable"] == "1"
+
+
+@pytest.mark.req("X.4")
+async def test_an_mcp_client_starts_it_answers_it_and_reads_what_it_gave(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(MODULE)
+    (tmp_path / "everstep.toml").write_text('tools = ["agent"]\n[mcp]\nexpose = ["lab.add"]\n')
+    async with wire(tmp_path, LEGACY) as client:
+        client.answers = [{"action": "accept", "content": {"answer": "answer", "value_json": '"ana"'}}]
+        listed = (await client.call("list_plans", {}))["structuredContent"]["plans"]
+        assert "adder" in [plan["name"] for plan in listed]
+        call = {"name": "run_plan", "arguments": {"plan": "adder", "inputs": {"times": 3}}, "task": {"ttl": 60000}}
+        task = (await client.good("tools/call", call))["task"]["taskId"]
+        result = await client.good("tasks/result", {"taskId": task})
+        assert result["structuredContent"] == {"label": "x", "total": 3, "who": "ana"}
+    assert (tmp_path / "calls").read_text().splitlines() == ["0+1", "1+1", "2+1"]

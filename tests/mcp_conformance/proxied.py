@@ -50,11 +50,8 @@ from pathlib import Path
 from tests.mcp_conformance.proxied import call_slow
 asyncio.run(call_slow(Path(sys.argv[2])))
 """
-NOT_PASSED_ON = {
-    "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums", "tools-call-with-progress",
-}  # fmt: skip
-"""What a server asks of the person behind a client: the proxy asks only for approvals of its own. And how far a call
-is, which a server on HTTP says together with its answer."""
+NOT_PASSED_ON = {"tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"}
+"""What a server asks of the person behind a client; the proxy asks only for approvals of its own."""
 OF_THE_CLIENT = {"get-roots-list"}
 """Listed only to clients that offer folders, which a proxy does not."""
 ALLOWED = 'policy.approve = { "mcp.behind.write_file" = false, "mcp.behind.edit_file" = false }\n'

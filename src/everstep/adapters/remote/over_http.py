@@ -1,7 +1,7 @@
 """A server elsewhere (Streamable HTTP), through the guard. A message is a request; its answer is JSON, or a stream."""
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from everstep.adapters.net.client import Client
@@ -9,7 +9,7 @@ from everstep.adapters.net.guard import Asked
 from everstep.adapters.net.message import Reply, Request
 from everstep.adapters.remote.link import CALL_S, FRAME_BYTES, Broken, Heard, Lost, read, spelled
 from everstep.domain.failure import EffectState
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.tool import Denied, ToolError
 
 _ASKED: Final = Asked(use="write", literal=True, configured=True, came_from="the configuration")
@@ -35,13 +35,12 @@ class HttpLink:
 
     async def send(self, message: JsonObject) -> None:
         """Send it, and hear whatever comes back."""
-        reply = await self._post(message)
-        self._session = reply.header("mcp-session-id") or self._session
         assert self._heard is not None
-        found = [answer for frame in frames(reply) if (answer := read(frame)) is not None]
-        for answer in found:
-            self._heard(answer)
-        if "id" in message and "method" in message and not any(one.get("id") == message["id"] for one in found):
+        answer = Answer(self._heard)
+        reply = await self._post(message, answer)
+        self._session = reply.header("mcp-session-id") or self._session
+        answer.end()
+        if "id" in message and "method" in message and message["id"] not in answer.ids:
             raise Broken(f"{self.url} ended its answer without one")
 
     async def close(self) -> None:
@@ -51,8 +50,9 @@ class HttpLink:
             with contextlib.suppress(ToolError):
                 await self.client.send(self._request("DELETE", b"", session))
 
-    async def _post(self, message: JsonObject) -> Reply:
-        reply = await self.client.send(self._request("POST", spelled(message), self._session))
+    async def _post(self, message: JsonObject, answer: "Answer") -> Reply:
+        request = self._request("POST", spelled(message), self._session)
+        reply = await self.client.send(replace(request, drain=answer.feed))
         if reply.status < 300:
             return reply
         if reply.status == 404 and self._session is not None:
@@ -63,7 +63,7 @@ class HttpLink:
             raise error
         if reply.status in {401, 403}:
             raise Denied(f"{self.url} answered {reply.status}", code=f"http_{reply.status}")
-        body = read(reply.body)
+        body = read(answer.raw)
         if body is not None and "id" in body:  # an error of the protocol, whatever the status
             return reply
         error = Broken(f"{self.url} answered {reply.status}", code=f"http_{reply.status}")
@@ -90,16 +90,46 @@ class HttpLink:
         )
 
 
-def frames(reply: Reply) -> list[bytes]:
-    """The messages of an answer: the one it is, or the events of its stream."""
-    kind = (reply.header("content-type") or "").partition(";")[0].strip().lower()
-    if kind != "text/event-stream":
-        return [reply.body] if reply.body.strip() else []
-    found, data = [], []
-    for line in [*reply.body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""]:
+class Answer:
+    """What comes back, as it comes: an event of a stream is heard at once, one JSON value when it is whole."""
+
+    def __init__(self, heard: Heard) -> None:
+        self.raw = bytearray()
+        self.ids: list[JsonValue] = []
+        """Of what was answered."""
+        self._heard = heard
+        self._line = b""
+        self._event: list[bytes] = []
+
+    def feed(self, piece: bytes) -> None:
+        """The next bytes."""
+        self.raw += piece
+        if self._streamed:
+            *lines, self._line = (self._line + piece).split(b"\n")
+            for line in lines:
+                self._take(line.rstrip(b"\r"))
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        if not self._streamed:
+            self._hear(bytes(self.raw))
+            return
+        self._take(self._line.rstrip(b"\r"))
+        self._take(b"")
+
+    @property
+    def _streamed(self) -> bool:
+        return not self.raw.lstrip().startswith((b"{", b"["))
+
+    def _take(self, line: bytes) -> None:
         if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
-        elif not line and data:
-            found.append(b"\n".join(data))
-            data = []
-    return found
+            self._event.append(line[5:].removeprefix(b" "))
+        elif not line and self._event:
+            data, self._event = b"\n".join(self._event), []
+            self._hear(data)
+
+    def _hear(self, frame: bytes) -> None:
+        message = read(frame)
+        if message is not None:
+            self.ids += [] if "method" in message else [message.get("id")]
+            self._heard(message)

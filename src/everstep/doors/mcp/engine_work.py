@@ -126,13 +126,19 @@ class EngineTools:
         }
 
 
-async def _list_plans(tools: EngineTools, _client: Client, given: Json) -> Json:
-    names: list[Any] = [
-        {"name": name, "description": one.plan.description or name, "inputs": [i.name for i in one.plan.inputs]}
-        for name, one in tools.desk.book.workflows.items()
-        if str(given.get("query") or "") in name
+async def _list_plans(tools: EngineTools, client: Client, given: Json) -> Json:
+    """What `run_plan` takes by name: plans of the operator's folders, durable functions, and published workflows."""
+    known: dict[str, Json] = {
+        one["name"]: {"description": one["description"] or one["title"], "inputs": [i["name"] for i in one["inputs"]]}
+        for one in (await tools.ask(client, "GET", "/v1/plans"))["items"]
+    }
+    for name, published in tools.desk.book.workflows.items():
+        known[name] = {"description": published.plan.description, "inputs": [i.name for i in published.plan.inputs]}
+    query = str(given.get("query") or "")
+    plans: list[Any] = [
+        {**one, "name": name, "description": one["description"] or name} for name, one in known.items() if query in name
     ]
-    return call_result({"plans": names})
+    return call_result({"plans": plans})
 
 
 async def _check_plan(tools: EngineTools, client: Client, given: Json) -> Json:
