@@ -147,6 +147,7 @@ class Simulation:
         self._world = World(self._clock, self._chance)
         self._engines: list[TestEngine] = []
         self._tasks: list[str] = []
+        self._births = 0
 
     async def run(self) -> list[str]:
         """The script, then healing; what the checker says."""
@@ -175,7 +176,8 @@ class Simulation:
         return self._engines[-1]
 
     async def _born(self) -> None:
-        number = len(self._world.effects) * 1000 + len(self._engines) + 1
+        self._births += 1
+        number = self._births
         config: dict[str, Any] = {"engine": {"max_recoveries": 1000}}
         engine = TestEngine(
             self._world.tools(str(number)), seed=number, store=self._store, clock=self._clock, config=config
