@@ -15,6 +15,12 @@ def test_no_seed_breaks_an_invariant() -> None:
     assert [f"seed {seed}: {what}" for seed in range(1, SEEDS + 1) for what in simulate(seed, script_of(seed))[0]] == []
 
 
+@pytest.mark.parametrize("seed", [156, 241])
+def test_a_call_that_ends_while_the_store_is_away_is_not_made_again(seed: int) -> None:
+    """These seeds found it: the end of a parallel call was forgotten, and the call taken for one never made."""
+    assert simulate(seed, script_of(seed))[0] == []
+
+
 def test_a_seed_is_a_story_that_can_be_told_again() -> None:
     script = script_of(7)
     assert simulate(7, script)[1] == simulate(7, script)[1]

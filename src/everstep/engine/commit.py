@@ -56,6 +56,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
     turns out to be durable without a call of ours was never acted on.
     """
     intents: Sequence[Intent] = ()
+    under_way = tuple(calls)  # one that ends meanwhile has been made all the same
     while True:
         at = kit.clock.now()
         lap, drafts = _decide(held, ended, at, kit)
@@ -76,7 +77,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         except (Unavailable, StoreFull) as trouble:
             kit.sink.trouble("the store does not take the commit", trouble, task=held.lease.task)
             await _wait_for_store(held, kit)
-            settled = {*calls, *(one.path for one in ended)}
+            settled = {*under_way, *(one.path for one in ended)}
             forgotten = [path for path in held.state.in_flight if path not in settled]
             ended = [*ended, *(judge(held.state, path, NEVER_CALLED, kit) for path in forgotten)]
             intents = ()
