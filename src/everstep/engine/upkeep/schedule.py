@@ -23,6 +23,8 @@ from everstep.ports.history import Observed
 
 MOMENT_MS: Final = 1_000
 """What ends sooner is never looked at."""
+PROMISED_AT_ONCE: Final = 20
+"""More of them wait for the next look: an estimate takes a millisecond, and many tasks at once are busy enough."""
 LOOKS: Final = (0.25, 0.5, 0.75)
 """Of the promised middle; and once when it should have ended."""
 
@@ -71,10 +73,15 @@ class Schedule:
         for gone in [task for task in self._kit.promised if task not in states]:
             await self._hold_against(gone, self._kit.promised.pop(gone))
         self._due = {task: times for task, times in self._due.items() if task in states}
+        room = PROMISED_AT_ONCE
         for task, state in states.items():
             times = self._due.get(task)
             if times is None and worked(state, self._kit.clock.now()) * 1000 >= MOMENT_MS:
-                await self._promise(state)
+                room -= 1
+                if room < 0:
+                    self._stirred.set()
+                else:
+                    await self._promise(state)
             elif times and times[0] <= self._kit.clock.now():
                 self._due[task] = [at for at in times if at > self._kit.clock.now()]
                 await self._judge(state)
