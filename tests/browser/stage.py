@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
+import psutil
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
 PROJECT = Path(__file__).with_name("project")
@@ -59,6 +60,12 @@ class Stage:
             self._server.kill()
             self._server.communicate()
             self._server = None
+
+    def cpu_s(self) -> float:
+        """CPU time of the server so far."""
+        assert self._server is not None
+        spent = psutil.Process(self._server.pid).cpu_times()
+        return float(spent.user + spent.system)
 
     def complaint(self) -> str:
         """What the server said before it left."""
