@@ -66,6 +66,7 @@ campaigns:
 	$(BIN)/python -m tests.fault.fleet_campaign
 	$(BIN)/python -m everstep.torture.agent_kills
 	$(BIN)/python -m tests.fault.proxy_kills
+	$(BIN)/python -m tests.fault.leftovers
 	$(BIN)/python -m bench.cuts
 	$(BIN)/python -m bench.flips
 	EVERSTEP_TEST_KILLS=25 EVERSTEP_TEST_STORMS=$(STORMS) $(PYTEST) -q $(PARALLEL) tests/fault/test_storm.py tests/fault/test_kills.py

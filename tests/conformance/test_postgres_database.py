@@ -22,8 +22,8 @@ from everstep.ports.store import Commit, Committed, Created, Stale, TaskFilter
 from everstep.ports.traffic import Reservation
 from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
-from everstep.testing.conformance.facts import ONE
-from everstep.testing.conformance.stage import Scene
+from everstep.testing.conformance.facts import ONE, TWO
+from everstep.testing.conformance.stage import Scene, done
 from tests.postgres import schema, server_url
 from tests.proxy import Proxy
 
@@ -391,3 +391,25 @@ async def test_a_transaction_that_says_nothing_more_is_ended_by_the_server(url: 
                 connection.execute("SELECT 1")
                 await asyncio.sleep(0.05)
         assert connection.closed
+
+
+@pytest.mark.req("S.1", "WF-6")
+async def test_steps_can_be_seen_with_plain_sql(url: str) -> None:
+    async with opened(url) as on:
+        state = await on.held()
+        done(await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),), at=f.later(1))))
+        commit = f.step_commit(await on.load(state.id), f.completed(ONE, {"n": 1}), proposals=(f.proposal(TWO),))
+        done(await on.commit(commit))
+        with connect(url) as connection:
+            cursor = connection.execute("SELECT * FROM task_executions ORDER BY step_number")
+            names, found = [column.name for column in cursor.description or ()], cursor.fetchall()
+    at = "2027-01-15T08:00:0%d.000Z"
+    assert found == [
+        (f"{state.id}/one", state.id, 1, "one", "completed", at % 1, at % 0, '{"n":1}', None, 0, at % 0),
+        (f"{state.id}/two", state.id, 2, "two", "running", at % 0, None, None, None, 0, at % 0),
+        (f"{state.id}/three", state.id, 3, "three", "pending", None, None, None, None, 0, at % 0),
+    ]
+    assert names == [
+        "id", "task_id", "step_number", "step_id", "status", "started_at", "completed_at", "result", "error_message",
+        "retry_count", "created_at",
+    ]  # fmt: skip

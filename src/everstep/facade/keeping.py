@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
-from everstep.domain.errors import Conflict, NotFound
+from everstep.domain.errors import Conflict, EverstepError, NotFound
 from everstep.domain.events import Who
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.suggest import did_you_mean, suggest
@@ -13,6 +14,9 @@ from everstep.facade.access import AccessDesk
 from everstep.facade.rework import Rework
 from everstep.ports.housekeeping import KeptWorker
 from everstep.ports.tool import Health
+
+UNNAMED_MS: Final = 3_600_000
+"""A value is kept before the line that names it: so long it is left alone."""
 
 
 class Keeping(Rework):
@@ -39,6 +43,15 @@ class Keeping(Rework):
                     "only a task that has ended can be deleted", what_to_do=f"end it first: everstep cancel {task}"
                 )
             self._kit.feed.gone(task)
+        await self._collect()
+
+    async def _collect(self) -> None:
+        """Large values that only this task named; what is not gone now goes with the next one."""
+        try:
+            before = Instant(self._kit.clock.now() - UNNAMED_MS)
+            await self._kit.passage.traffic.housekeeping.collect(before)
+        except EverstepError as error:
+            self._kit.sink.trouble("cannot collect what nobody names", error)
 
     async def workers(self) -> Sequence[KeptWorker]:
         """Who carries tasks of this store, or did."""

@@ -38,5 +38,8 @@ class Housekeeping(Protocol):
     async def forget_copy(self) -> None:
         """From now on it is a store like any other."""
 
+    async def collect(self, before: Instant) -> int:
+        """Payloads that no journal names, and that nobody has kept since then, are gone; how many."""
+
     async def workers(self) -> Sequence[KeptWorker]:
         """Every incarnation that is remembered, the newest first."""

@@ -1,6 +1,5 @@
 """One function in a process of its own: reads the call, makes it, answers in JSON. `process_call` starts it."""
 
-import asyncio
 import inspect
 import json
 import os
@@ -39,6 +38,8 @@ def main() -> None:
             arguments["ctx"] = ChildCtx(order["ctx"], said)
         result = served.call(**arguments)
         if inspect.isawaitable(result):
+            import asyncio  # half of what a start costs, and most functions await nothing
+
             result = asyncio.run(_awaited(result))
         said.say("result", result if served.dump is None else served.dump(result))
     except NeedsInput as asked:
@@ -154,6 +155,8 @@ class ChildCtx:
 
     async def wait_cancelled(self) -> None:
         """A cancelled call is ended from outside."""
+        import asyncio
+
         await asyncio.Event().wait()
 
     def checkpoint(self, cursor: JsonValue) -> Awaitable[None]:

@@ -30,7 +30,7 @@ class MemoryStore(MemoryTraffic):
     def __init__(self) -> None:
         self._tasks: dict[i.TaskId, Kept] = {}
         super().__init__(self._tasks)
-        self._payloads: dict[i.Digest, bytes] = {}
+        self._payloads = self.housekeeping.payloads
         self._me: i.WorkerId | None = None
 
     async def open(self, worker: port.Worker) -> None:
@@ -351,6 +351,7 @@ class MemoryStore(MemoryTraffic):
         for digest, raw in payloads:
             journal.check_payload(digest, raw)
             self._payloads[digest] = raw
+            self.housekeeping.fresh.add(digest)
 
     async def get_payloads(self, digests: Sequence[i.Digest]) -> Sequence[JsonValue]:
         for digest in digests:

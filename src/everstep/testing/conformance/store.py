@@ -111,6 +111,7 @@ CASES: Final = (
     Case(story=store_keeping.lists_go_in_every_order_page_by_page),
     Case(story=store_keeping.a_task_that_ended_can_go),
     Case(story=store_keeping.what_ended_long_ago_is_found),
+    Case(story=store_keeping.payloads_go_with_the_last_task_that_names_them, proves=("R.6",)),
     Case(story=store_keeping.the_newest_line_of_all_keeps_its_number),
     Case(story=store_keeping.workers_are_remembered),
     Case(story=store_keys.credentials_are_found_by_their_digest),

@@ -2,13 +2,14 @@
 
 from typing import cast
 
-from everstep.domain.errors import RequestError, Validation
+from everstep.domain.errors import NotFound, RequestError, Validation
 from everstep.domain.ids import Instant, Seq, TaskId
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.ports.store import Sort, Store, TaskFilter
 from everstep.ports.traffic import Traffic
 from everstep.testing.conformance import facts as f
+from everstep.testing.conformance.facts import ONE
 from everstep.testing.conformance.stage import Rig, Scene, done, raises, scene
 
 
@@ -76,6 +77,33 @@ async def what_ended_long_ago_is_found(rig: Rig) -> None:
         assert await keeping.ended(TaskStatus.COMPLETED, f.later(100), 1) == [("local", first.id)]
         assert await keeping.ended(TaskStatus.FAILED, f.later(100), 10) == []
         assert await keeping.ended(TaskStatus.COMPLETED, f.NOW, 10) == []
+
+
+async def payloads_go_with_the_last_task_that_names_them(rig: Rig) -> None:
+    async with scene(rig) as on:
+        keeping, late = cast("Traffic", on.store).housekeeping, Instant(2**53)
+        shared, alone, nobodys = (f.CODEC.seal({"text": letter * 40_000}) for letter in "sax")
+        for one in (shared, shared, alone, nobodys):
+            assert one.raw is not None
+            await on.store.put_payloads([(one.digest, one.raw)])
+        tasks = []
+        for value in (shared.value, shared.value, alone.value):
+            state = await on.held()
+            done(await on.commit(f.step_commit(state, proposals=(f.proposal(ONE, value),))))
+            state = await on.load(state.id)
+            done(await on.commit(f.step_commit(state, f.completed(ONE, value), f.finished())))
+            tasks.append(state.id)
+        assert await keeping.collect(Instant(0)) == 0, "what was kept a moment ago may be named in the next one"
+        assert await keeping.collect(late) == 1
+        await raises(NotFound, on.store.get_payloads([nobodys.digest]))
+        assert await on.store.get_payloads([shared.digest, alone.digest]) == [shared.value, alone.value]
+        assert await keeping.delete("local", tasks[0], f.NOW)
+        assert await keeping.collect(late) == 0, "another task names it"
+        assert await on.store.get_payloads([shared.digest]) == [shared.value]
+        assert await keeping.delete("local", tasks[1], f.NOW)
+        assert await keeping.collect(late) == 1
+        await raises(NotFound, on.store.get_payloads([shared.digest]))
+        assert await on.store.get_payloads([alone.digest]) == [alone.value]
 
 
 async def the_newest_line_of_all_keeps_its_number(rig: Rig) -> None:

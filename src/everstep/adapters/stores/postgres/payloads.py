@@ -1,14 +1,15 @@
 """Payloads by content, in the database: any process can read what any other wrote."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from everstep.adapters.stores.groupcommit import GroupCommit
 from everstep.adapters.stores.journal import check_payload
 from everstep.adapters.stores.postgres.readers import PgReader, PgReaders
-from everstep.adapters.stores.sql.apply import Unit
+from everstep.adapters.stores.sql.apply import COMMAND_BYTES, Unit
 from everstep.adapters.stores.sql.desk import Desk
 from everstep.domain.errors import NotFound, Unavailable
-from everstep.domain.ids import Digest
+from everstep.domain.ids import Digest, Instant
 from everstep.domain.record import record
 from everstep.domain.values import JsonValue
 from everstep.wire.values import digest_of, loads_strict
@@ -30,6 +31,19 @@ class PayloadUnit:
         desk.change("put_payload", (self.digest, self.raw))
 
 
+@record
+class DropUnit:
+    """Payloads that nobody names."""
+
+    digests: tuple[Digest, ...]
+    before: Instant
+    areas: tuple[str, ...] = ()
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> int:
+        return desk.change("drop_payloads", ([*self.digests], self.before))
+
+
 class PgPayloads:
     """Equal payloads are one row."""
 
@@ -49,6 +63,18 @@ class PgPayloads:
         return await self._readers.read(
             lambda reader: [loads_strict(get_payload(reader, digest)) for digest in digests]
         )
+
+    async def stale(self, before: Instant) -> list[Digest]:
+        """By the clock of the database."""
+        rows = await self._readers.read(lambda reader: reader.rows("stale_payloads", (before,)))
+        return [Digest(digest) for (digest,) in rows]
+
+    async def drop(self, digests: Sequence[Digest], before: Instant) -> int:
+        """One that was kept again meanwhile is young."""
+        if not digests:
+            return 0
+        (dropped,) = await self._writes().submit((DropUnit(digests=tuple(digests), before=before),))
+        return cast("int", dropped)
 
     def read(self, digest: Digest) -> bytes:
         """The bytes of one payload, which are what their name says, or an error."""

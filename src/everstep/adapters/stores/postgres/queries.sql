@@ -423,7 +423,15 @@ DELETE FROM events WHERE task = %s;
 
 -- name: put_payload
 -- Equal payloads are one row.
-INSERT INTO payloads (digest, body) VALUES (%s, %s) ON CONFLICT (digest) DO NOTHING;
+INSERT INTO payloads (digest, body) VALUES (%s, %s) ON CONFLICT (digest) DO UPDATE SET kept_at = excluded.kept_at;
+
+-- name: stale_payloads
+-- Those that nobody has kept since then.
+SELECT digest FROM payloads WHERE kept_at < %s;
+
+-- name: drop_payloads
+-- But for those that somebody has kept again.
+DELETE FROM payloads WHERE digest = ANY(%s) AND kept_at < %s;
 
 -- name: get_payload
 -- By content.

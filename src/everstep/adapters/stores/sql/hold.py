@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.groupcommit import GroupCommit
 from everstep.adapters.stores.sql.apply import Unit
-from everstep.domain.ids import Digest
+from everstep.domain.ids import Digest, Instant
 from everstep.domain.values import JsonValue
 
 T = TypeVar("T")
@@ -37,6 +37,12 @@ class Payloads(Protocol):
 
     def read(self, digest: Digest) -> bytes:
         """The bytes of one, in a reader's thread."""
+
+    async def stale(self, before: Instant) -> Sequence[Digest]:
+        """Those that nobody has kept since then."""
+
+    async def drop(self, digests: Sequence[Digest], before: Instant) -> int:
+        """Forget these, but for those that somebody keeps again meanwhile; how many."""
 
 
 class Hold(Protocol):

@@ -1,13 +1,14 @@
 """Tasks that go and workers that came, in the database."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 from everstep.adapters.stores.sql.apply import COMMAND_BYTES
 from everstep.adapters.stores.sql.desk import Desk
 from everstep.adapters.stores.sql.handles import WithHandles
-from everstep.adapters.stores.sql.hold import Hold
+from everstep.adapters.stores.sql.hold import Hold, Reader
 from everstep.adapters.stores.sql.keyring import SqlKeyring
 from everstep.adapters.stores.sql.marks import WithMarks
 from everstep.adapters.stores.sql.questions import meta
@@ -30,6 +31,9 @@ class ForgetCopyUnit:
 
     def apply(self, desk: Desk) -> None:
         desk.change("forget_meta", (COPIED,))
+
+
+DIGEST: Final = re.compile("sha256:[0-9a-f]{64}")
 
 
 @record
@@ -55,6 +59,11 @@ class DeleteUnit:
         return False
 
 
+def _named(reader: Reader) -> frozenset[str]:
+    """Every digest in a line that names a payload, and in every checkpoint."""
+    return frozenset(name for (body,) in reader.rows("naming_payloads") for name in DIGEST.findall(body))
+
+
 class SqlHousekeeping:
     """The verbs of `Housekeeping` in the database."""
 
@@ -78,6 +87,13 @@ class SqlHousekeeping:
     async def forget_copy(self) -> None:
         """In its turn among the commits."""
         await self._hold().writes.submit((ForgetCopyUnit(),))
+
+    async def collect(self, before: Instant) -> int:
+        """What is old is looked for in every journal; what is kept while we look is not old any more."""
+        hold = self._hold()
+        old = await hold.artifacts.stale(before)
+        named = await hold.readers.read(_named) if old else frozenset[str]()
+        return await hold.artifacts.drop([digest for digest in old if digest not in named], before)
 
     async def workers(self) -> Sequence[KeptWorker]:
         """The newest first."""

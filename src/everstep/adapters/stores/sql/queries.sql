@@ -509,6 +509,11 @@ WHERE excluded.attempt >= checkpoints.attempt;
 -- How far a step has come, by which attempt, and with which call.
 SELECT attempt, tool, input, body FROM checkpoints WHERE task = ? AND step = ?;
 
+-- name: naming_payloads
+-- Lines that may name a value kept by its content: values that are elsewhere, handles of artifacts, and long plans.
+SELECT body FROM events WHERE body LIKE '%"artifact":%' OR body LIKE '%"media_type":%' OR type = 'task.created'
+UNION ALL SELECT body FROM checkpoints WHERE body LIKE '%sha256:%';
+
 -- name: delete_progress
 -- With its task.
 DELETE FROM progress WHERE task = ?;

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Final, TypeVar
@@ -11,7 +13,7 @@ from typing import Final, TypeVar
 from everstep.adapters.stores.journal import check_payload
 from everstep.adapters.stores.sqlite.connect import sync_folder, translated
 from everstep.domain.errors import EngineClosed, NotFound, Unavailable, Validation
-from everstep.domain.ids import Digest
+from everstep.domain.ids import Digest, Instant
 from everstep.domain.values import JsonValue
 from everstep.ports.fault import Fault
 from everstep.wire.values import digest_of, loads_strict
@@ -19,6 +21,8 @@ from everstep.wire.values import digest_of, loads_strict
 T = TypeVar("T")
 
 THREADS: Final = 2
+BEGUN: Final = ".begun"
+"""The folder of files that are not whole yet."""
 
 
 class Artifacts:
@@ -30,6 +34,9 @@ class Artifacts:
         self._names = count()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="everstep-artifacts")
         self._closed = False
+        self._lock = threading.Lock()
+        for half in (folder / BEGUN).glob("*"):  # of one who was killed: whoever opens a store is alone with it
+            half.unlink(missing_ok=True)
 
     async def put(self, payloads: Sequence[tuple[Digest, bytes]]) -> None:
         """Durable when this returns."""
@@ -48,6 +55,30 @@ class Artifacts:
         if digest_of(raw) != digest:
             raise Unavailable(f"the payload {digest} is damaged")
         return raw
+
+    async def stale(self, before: Instant) -> list[Digest]:
+        """By the time of their files."""
+        return await self._in_thread(lambda: [digest for digest, at in self._files() if at < before])
+
+    async def drop(self, digests: Sequence[Digest], before: Instant) -> int:
+        """One that was kept again meanwhile is young."""
+        return await self._in_thread(lambda: sum(self._drop(digest, before) for digest in digests))
+
+    def _drop(self, digest: Digest, before: Instant) -> bool:
+        with self._lock:
+            path = self._path(digest)
+            if not path.exists() or _kept_at(path) >= before:
+                return False
+            path.unlink()
+        sync_folder(path.parent)
+        return True
+
+    def _files(self) -> Iterator[tuple[Digest, int]]:
+        """Every payload, and when it was kept last."""
+        for path in self._folder.glob("??/*"):
+            if not path.name.startswith("."):
+                with suppress(FileNotFoundError):
+                    yield Digest(f"sha256:{path.name}"), _kept_at(path)
 
     def poison(self) -> None:
         """In a forked child: there are no threads any more."""
@@ -83,13 +114,18 @@ class Artifacts:
         path = self._path(digest)
         self._fault("artifact.write.before")
         make_folder(path.parent)
-        if not path.exists():
+        with self._lock:
+            known = path.exists()
+            if known:
+                os.utime(path)  # whoever looks for what is old passes it over
+        if not known:
             self._write(path, raw)
         sync_folder(path.parent)
         self._fault("artifact.write.after")
 
     def _write(self, path: Path, raw: bytes) -> None:
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.{next(self._names)}")
+        make_folder(self._folder / BEGUN)
+        temporary = self._folder / BEGUN / f"{path.name}.{next(self._names)}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -101,6 +137,10 @@ class Artifacts:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def _kept_at(path: Path) -> int:
+    return path.stat().st_mtime_ns // 1_000_000
 
 
 def make_folder(folder: Path) -> None:
