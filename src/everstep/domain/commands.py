@@ -156,6 +156,11 @@ def ends_wait(drafts: Drafts) -> bool:
     return any(isinstance(one.body, e.StepCompleted) and one.body.via == "signal" for one in drafts)
 
 
+def said_once(drafts: Drafts) -> bool:
+    """Whether it announces something that another engine may be announcing in the same moment."""
+    return any(isinstance(one.body, e.TaskAheadOfSchedule | e.TaskLate | e.TaskEarlyCompletion) for one in drafts)
+
+
 def _withdraws(draft: e.Draft, pause: PauseId) -> bool:
     return isinstance(draft.body, e.PauseWithdrawn) and draft.body.pause == pause
 

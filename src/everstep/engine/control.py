@@ -13,6 +13,7 @@ from everstep.domain.commands import (
     ends_wait,
     puts_back,
     resume_task,
+    said_once,
 )
 from everstep.domain.errors import NotFound, Unavailable, Validation
 from everstep.domain.events import StepCompleted, Who
@@ -74,7 +75,7 @@ async def _write(
             row=row_of(state),
             last_seq=last_seq,
             steps=None if state.revision == revision else len(state.specs),
-            ends=state.done - done if puts_back(drafts) or ends_wait(drafts) else None,
+            ends=state.done - done if puts_back(drafts) or ends_wait(drafts) or said_once(drafts) else None,
         )
         kit.fault("command.decide.after")
         await _keep(drafts, kit)

@@ -1,14 +1,19 @@
 """Ahead, late, early: each said once, and only of tasks whose estimate rests on enough history."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from everstep import Plan
+from everstep.adapters.stores.memory import MemoryStore
+from everstep.domain.events import TaskLate
 from everstep.domain.history import Kind
+from everstep.domain.task import Command
 from everstep.domain.values import JsonValue
 from everstep.facade.task import Task
 from everstep.ports.history import HistoryFilter
+from everstep.ports.store import Commit
 from everstep.testing import TestEngine, fake
 
 SCHEDULE = {"task.ahead_of_schedule", "task.late", "task.early_completion"}
@@ -26,9 +31,18 @@ async def told(engine: TestEngine, task: Task, after: str = "10m") -> list[tuple
     return [(event.type, dict(event.data)) async for event in task.events(follow=False) if event.type in SCHEDULE]
 
 
-async def experienced(count: int, *, first: str, then: list[str]) -> TestEngine:
+class Twice(MemoryStore):
+    """A store where another engine, which takes the task for its own, says the same a moment before."""
+
+    async def commit_commands(self, commands: Sequence[Command]) -> Sequence[Commit]:
+        late = [one for one in commands if any(isinstance(draft.body, TaskLate) for draft in one.drafts)]
+        await super().commit_commands(late)
+        return await super().commit_commands(commands)
+
+
+async def experienced(count: int, *, first: str, then: list[str], store: MemoryStore | None = None) -> TestEngine:
     """Twenty tasks have taken `first` per step; the calls after that take what `then` says."""
-    engine = TestEngine({"work": fake(returns=1, delay=[first] * 20 * count + then)})
+    engine = TestEngine({"work": fake(returns=1, delay=[first] * 20 * count + then)}, store=store)
     await engine.open()
     tasks = [await engine.start(plan(count)) for _ in range(20)]
     ends = asyncio.gather(*(task.result() for task in tasks))
@@ -58,6 +72,13 @@ async def test_a_task_that_overruns_is_late_once() -> None:
     left = one[1]["p50"]
     assert isinstance(left, float)
     assert left > 0
+    await engine.close()
+
+
+async def test_two_engines_that_say_it_at_the_same_moment_say_it_once() -> None:
+    engine = await experienced(3, first="5s", then=["55s", "55s", "55s"], store=Twice())
+    said = await told(engine, await engine.start(plan(3)))
+    assert [kind for kind, _ in said] == ["task.late"]
     await engine.close()
 
 
