@@ -64,6 +64,8 @@ campaigns:
 	$(BIN)/python -m tests.fault.mutants
 	$(BIN)/python -m tests.fault.sieges
 	$(BIN)/python -m tests.fault.fleet_campaign
+	EVERSTEP_TEST_BUSY_S=120 $(PYTEST) -q -s tests/fault/test_lease.py
+	EVERSTEP_TEST_DEMOS=research,release,incident $(PYTEST) -q tests/e2e/test_one_file_to_fleet.py
 	$(BIN)/python -m everstep.torture.agent_kills
 	$(BIN)/python -m tests.fault.proxy_kills
 	$(BIN)/python -m tests.fault.leftovers
