@@ -282,7 +282,7 @@ def assemble(
         host=socket.gethostname(),
         pid=os.getpid(),
         version=__version__,
-        tools=tuple(sorted(kit.catalog.names)),
+        tools=tuple(sorted(kit.catalog.names)) if carries == "all" else (),
         started_at=now,
         heartbeat_at=now,
     )
@@ -337,6 +337,7 @@ def limits_of(settings: Settings) -> Limits:
         policy=settings.consent.version,
         items_max=settings.limits.items,
         keys_ms=settings.limits.keys_ms,
+        retention=settings.limits.retention,
         live_tasks=settings.limits.live_tasks,
         of_task=settings.limits.of_task,
         retry=RetryPolicy(

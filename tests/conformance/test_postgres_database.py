@@ -413,3 +413,23 @@ async def test_steps_can_be_seen_with_plain_sql(url: str) -> None:
         "id", "task_id", "step_number", "step_id", "status", "started_at", "completed_at", "result", "error_message",
         "retry_count", "created_at",
     ]  # fmt: skip
+
+
+# What nobody can carry
+
+
+async def test_a_task_whose_tools_no_living_worker_has_is_found(url: str) -> None:
+    async with opened(url) as on:
+        task = await on.created(at=f.later(1))
+        assert await on.store.news.unclaimed(f.later(1)) == [], "it has not waited yet"  # type: ignore[union-attr]
+        (found,) = await on.store.news.unclaimed(f.later(61))  # type: ignore[union-attr]
+        assert (found.task, found.owner) == (task, "local")
+        assert found.missing
+        able = PgStore(url, clock=VirtualClock())
+        await able.open(replace(f.worker(), tools=(*found.missing, "another.tool")))
+        try:
+            assert await on.store.news.unclaimed(f.later(61)) == []  # type: ignore[union-attr]
+        finally:
+            await able.close()
+        (again,) = await on.store.news.unclaimed(f.later(61))  # type: ignore[union-attr]
+        assert again == found, "whoever could has left"

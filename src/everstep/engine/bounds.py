@@ -1,5 +1,8 @@
 """Limits: the engine's own settings, as plain values."""
 
+from collections.abc import Mapping
+from dataclasses import field
+
 from everstep.domain.consent import NO_RULES, Consent
 from everstep.domain.expiry import Patience
 from everstep.domain.ids import Millis
@@ -7,6 +10,7 @@ from everstep.domain.limits import TaskLimits
 from everstep.domain.policy import USUAL_RETRY, RetryPolicy
 from everstep.domain.queue import live_tasks_max
 from everstep.domain.record import record
+from everstep.domain.states import TaskStatus
 
 
 @record
@@ -25,6 +29,8 @@ class Limits:
     items_max: int = 10_000
     keys_ms: Millis = Millis(30 * 86_400_000)
     """For so long nobody else gets the key of a task that was deleted."""
+    retention: Mapping[TaskStatus, Millis] = field(default_factory=dict)
+    """How long tasks are kept after they ended so; what is not named stays for ever."""
     live_tasks: int | None = None
     """Unfinished ones of one owner, if the settings say."""
     signal_keep_ms: Millis = Millis(86_400_000)

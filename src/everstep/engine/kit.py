@@ -56,6 +56,8 @@ class Kit:
     """Tell whoever keeps history that something may have ended. Known with the runtime."""
     kept: int = 0
     """How often history has grown: who remembers it looks again."""
+    unwell: dict[str, str] = field(default_factory=dict)
+    """What this engine cannot look after at present, and why: its health says so."""
     promised: dict[TaskId, Promise] = field(default_factory=dict)
     """What was said that tasks carried here would take."""
     closing: bool = False

@@ -51,6 +51,11 @@ class Monitoring(Insight):
         return told | {task: said for task, (_, said) in self._waits.items()}
 
     @property
+    def unwell(self) -> str | None:
+        """What this engine cannot look after at present, and why."""
+        return "; ".join(self._kit.unwell.values()) or None
+
+    @property
     def watchers(self) -> int:
         """How many streams are open."""
         return sum(self.figures.watchers.values())

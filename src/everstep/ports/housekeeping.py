@@ -1,11 +1,15 @@
 """Housekeeping: what is done to a store as a whole, for nobody in particular: tasks that go, workers that came."""
 
-from collections.abc import Sequence
-from typing import Protocol
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
-from everstep.domain.ids import Instant, TaskId, WorkerId
+from everstep.domain.ids import Instant, Millis, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
+
+PART: Final = 250
+"""Tasks that go together, so that nobody waits long for one."""
 
 
 @record
@@ -43,3 +47,17 @@ class Housekeeping(Protocol):
 
     async def workers(self) -> Sequence[KeptWorker]:
         """Every incarnation that is remembered, the newest first."""
+
+
+async def clean_up(
+    keep: Housekeeping, kept: Mapping[TaskStatus, Millis], keys_ms: Millis, now: Instant
+) -> dict[TaskStatus, int]:
+    """Delete what may go; how many of each kind went."""
+    gone = dict.fromkeys(kept, 0)
+    for status, age in kept.items():
+        while found := await keep.ended(status, Instant(now - age), PART):
+            done = await asyncio.gather(*(keep.delete(owner, task, Instant(now + keys_ms)) for owner, task in found))
+            gone[status] += sum(done)
+            if not any(done):
+                break
+    return gone

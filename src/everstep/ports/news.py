@@ -3,10 +3,10 @@
 A store that has one engine has none (`Beside.news` is None), and nobody looks.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from everstep.domain.ids import Seq, TaskId, WorkerId
+from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.ports.worker import Worker
 
@@ -17,6 +17,15 @@ class Heard:
 
     tasks: frozenset[TaskId] = frozenset()
     listening: bool = False
+
+
+@record
+class Unclaimed:
+    """A task that waits although no worker that lives can carry it; `missing`: tools that none of them has."""
+
+    task: TaskId
+    owner: str
+    missing: tuple[str, ...]
 
 
 class News(Protocol):
@@ -33,6 +42,9 @@ class News(Protocol):
 
     async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:
         """How far these journals go."""
+
+    async def unclaimed(self, before: Instant) -> Sequence[Unclaimed]:
+        """What has waited since then for a worker that has its tools, the oldest first; not more than a hundred."""
 
     @property
     def refused(self) -> int:

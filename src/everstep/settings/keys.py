@@ -160,9 +160,9 @@ KEYS: Final = (
     _key("limits.output", SIZE, "64MiB", "output of all steps of one task together", within=(1, 1 << 40)),
     _key("limits.inline", SIZE, "32KiB", "larger values are kept as artifacts", within=(64, 32 * KIB)),
     _key("limits.artifact", SIZE, "16MiB", "the largest value that is kept", within=(KIB, 256 * KIB * KIB)),
-    _key("retention.completed", DURATION, "30d", "how long `db prune` leaves completed tasks", within=(0, 3650 * DAY)),
-    _key("retention.failed", DURATION, "90d", "how long it leaves failed ones", within=(0, 3650 * DAY)),
-    _key("retention.cancelled", DURATION, "30d", "how long it leaves cancelled ones", within=(0, 3650 * DAY)),
+    _key("retention.completed", DURATION, "30d", "how long completed tasks are kept", within=(0, 3650 * DAY)),
+    _key("retention.failed", DURATION, "90d", "how long failed ones are kept", within=(0, 3650 * DAY)),
+    _key("retention.cancelled", DURATION, "30d", "how long cancelled ones are kept", within=(0, 3650 * DAY)),
     _key("retention.keys", DURATION, "30d", "how long the key of a deleted task stays taken", within=(0, 3650 * DAY)),
     _key("retry.times", COUNT, 3, "retries of a transient failure", within=(0, 20)),
     _key(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from everstep.domain.ids import Millis
 from everstep.domain.limits import TaskLimits
+from everstep.domain.states import TERMINAL
 from everstep.settings.parts import LimitSettings
 
 
@@ -11,6 +12,7 @@ def limits_of(number: Callable[[str], int], amount: Callable[[str], float], live
     """Out of the section `limits`."""
     return LimitSettings(
         keys_ms=Millis(number("retention.keys")),
+        retention={status: Millis(number(f"retention.{status.value}")) for status in sorted(TERMINAL)},
         body_bytes=number("limits.body"),
         items=number("limits.items"),
         live_tasks=live_tasks,

@@ -1,11 +1,13 @@
 """What is set, part by part, as those who use it get it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from everstep.domain.ids import Millis
 from everstep.domain.limits import TaskLimits
 from everstep.domain.rate import Rate
 from everstep.domain.record import record
+from everstep.domain.states import TaskStatus
 
 
 @record
@@ -48,6 +50,7 @@ class LimitSettings:
     """Bounds."""
 
     keys_ms: Millis
+    retention: Mapping[TaskStatus, Millis]
     body_bytes: int
     items: int
     live_tasks: int | None

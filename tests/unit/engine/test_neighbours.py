@@ -1,12 +1,13 @@
 """How often an engine looks after others."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
-from everstep.domain.ids import Seq, TaskId, WorkerId
+from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
+from everstep.engine.feed import Notice
 from everstep.engine.upkeep.neighbours import Neighbours
-from everstep.ports.news import Heard
+from everstep.ports.news import Heard, Unclaimed
 from everstep.ports.worker import Worker
 from everstep.testing.engine import TestEngine
 
@@ -35,6 +36,9 @@ class Quiet:
     async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:
         return {}
 
+    async def unclaimed(self, before: Instant) -> Sequence[Unclaimed]:
+        return [Unclaimed(task=TaskId("t_rare"), owner="local", missing=("rare.tool",))] if before > 0 else []
+
     async def rejoin(self, worker: Worker) -> None: ...
 
 
@@ -45,4 +49,15 @@ async def test_a_quiet_fleet_is_swept_as_often_as_the_settings_say() -> None:
         news = Quiet(engine, most=8)
         await Neighbours(engine.desk._kit, engine.desk._runtime.loop, news, carries=True).watch()
         assert max(news.waits[1:]) <= 1.2
+        engine.desk._kit.closing = False
+
+
+async def test_what_nobody_can_carry_is_reported_once() -> None:
+    async with TestEngine([], config={"engine": {"janitor": "10s"}}) as engine:
+        told: list[Notice] = []
+        engine.desk._kit.feed.hear(told.append)
+        await Neighbours(engine.desk._kit, engine.desk._runtime.loop, Quiet(engine, most=40), carries=True).watch()
+        said = [fields for event, fields in engine.sink.notes if event == "no worker can carry this task"]
+        assert said == [{"level": "warning", "task": "t_rare", "missing": ["rare.tool"]}]
+        assert [(one.topic, one.owner) for one in told if one.topic == "tool"] == [("tool", "local")]
         engine.desk._kit.closing = False

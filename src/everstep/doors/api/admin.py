@@ -76,6 +76,7 @@ async def _health(back: Backing, asked: Asked) -> JsonObject:
     """Two facts for anybody, the rest for those who may look; what tells of all owners only for an administrator."""
     gate = back.desk.gate
     store, trouble = await _store(back)
+    trouble = trouble or back.desk.monitoring.unwell
     status = "ok" if gate.ready and trouble is None else "degraded"
     if asked.request.who is None:
         return {"status": status, "ready": gate.ready}

@@ -8,19 +8,16 @@ import click
 from everstep.bootstrap import migrate_store, move_store
 from everstep.domain.errors import NotFound
 from everstep.domain.ids import Instant
-from everstep.domain.states import TaskStatus
 from everstep.doors.cli.bench import open_housekeeping, open_keeping
 from everstep.doors.cli.confirm import confirm
 from everstep.doors.cli.connect import Opening, perform_steps, shown
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import plural
-from everstep.ports.housekeeping import Housekeeping
+from everstep.ports.housekeeping import Housekeeping, clean_up
 from everstep.settings import Settings
 from everstep.settings.place import shown_store
 
-PART: Final = 250
 DRY_MAX: Final = 1_000_000
-PRUNED: Final = (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
 
 
 @click.command(cls=Verb, epilog="everstep db migrate --store postgresql://db.example/tasks")
@@ -76,7 +73,7 @@ def prune(*, dry_run: bool) -> int:
         if not dry_run:
             confirm(current, f"Delete old tasks of {shown(settings)}?", "everstep db prune")
         async with open_housekeeping(settings) as (housekeeping, now):
-            gone = {status.value: await _prune(housekeeping, settings, status, now, dry=dry_run) for status in PRUNED}
+            gone = await (_old if dry_run else _prune)(housekeeping, settings, now)
         if current.json:
             current.result_json({"deleted": {} if dry_run else gone, "would_delete": gone if dry_run else {}})
         else:
@@ -87,19 +84,15 @@ def prune(*, dry_run: bool) -> int:
     return perform_steps(act)
 
 
-async def _prune(keep: Housekeeping, settings: Settings, status: TaskStatus, now: Instant, *, dry: bool) -> int:
-    """In parts, so that nobody waits long for one."""
-    kept, keys = settings.said[f"retention.{status.value}"].value, settings.limits.keys_ms
-    assert isinstance(kept, int)
-    gone = 0
-    while True:
-        found = await keep.ended(status, Instant(now - kept), PART if not dry else DRY_MAX)
-        if dry:
-            return len(found)
-        deleted = await asyncio.gather(*(keep.delete(owner, task, Instant(now + keys)) for owner, task in found))
-        gone += sum(deleted)
-        if not any(deleted):
-            return gone
+async def _prune(keep: Housekeeping, settings: Settings, now: Instant) -> dict[str, int]:
+    gone = await clean_up(keep, settings.limits.retention, settings.limits.keys_ms, now)
+    return {status.value: count for status, count in gone.items()}
+
+
+async def _old(keep: Housekeeping, settings: Settings, now: Instant) -> dict[str, int]:
+    """How many would go."""
+    kept = settings.limits.retention
+    return {status.value: len(await keep.ended(status, Instant(now - age), DRY_MAX)) for status, age in kept.items()}
 
 
 def must_exist(settings: Settings) -> None:

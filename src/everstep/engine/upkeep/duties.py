@@ -1,4 +1,4 @@
-"""What one engine looks after beside the walks: pauses that run out, history, promises, what is left of the machine."""
+"""What one engine looks after beside the walks: pauses that run out, history, promises, old tasks, the machine."""
 
 import asyncio
 
@@ -7,6 +7,7 @@ from everstep.engine.loop import Loop
 from everstep.engine.upkeep.historian import CLOSING_S, Historian
 from everstep.engine.upkeep.neighbours import Neighbours
 from everstep.engine.upkeep.pressure import Pressure
+from everstep.engine.upkeep.retention import Retention
 from everstep.engine.upkeep.rounds import Rounds
 from everstep.engine.upkeep.schedule import Schedule
 from everstep.engine.upkeep.timers import Timers
@@ -53,6 +54,8 @@ class Duties:
         self._timing = asyncio.create_task(self._timers.watch())
         duties = (self.historian, self.schedule, self.rounds)
         self._watches = [asyncio.create_task(duty.watch()) for duty in duties]
+        if self._loop.own is None:
+            self._watches.append(asyncio.create_task(Retention(self._kit).watch()))
         if self._pressure is not None:
             self._watches.append(asyncio.create_task(self._pressure.watch()))
 

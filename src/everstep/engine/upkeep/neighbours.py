@@ -6,7 +6,9 @@ time. Nothing here is needed where the store has one engine.
 
 from everstep.domain.errors import StoreError
 from everstep.domain.ids import Instant, Seq, TaskId
+from everstep.domain.values import JsonObject
 from everstep.engine import halt
+from everstep.engine.feed import Notice
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.recover import scan, stale_before
@@ -20,6 +22,8 @@ LISTENING_S = 5.0
 SOON_S = 0.05
 CLAIM_MS = 1_000
 AFTER_TROUBLE_MS = 1_000
+UNCLAIMED_MS = 60_000
+"""After so long a task that nobody can carry is reported."""
 
 
 class Neighbours:
@@ -36,6 +40,8 @@ class Neighbours:
         self._claim_at = self._sweep_at = Instant(0)
         self._listening = False
         self._refused = 0
+        self._report_at = Instant(0)
+        self._reported: set[TaskId] = set()
 
     async def watch(self) -> None:
         """Until stopped."""
@@ -92,8 +98,22 @@ class Neighbours:
             if before is not None:
                 kit.passage.lifted_at = kit.clock.now()
             self._loop.look_again()
+        await self._report_unclaimed(kit.clock.now())
         kit.breakers.compare(await kit.store.troubles.breakers())
         kit.expect(kit.clock.now())
+
+    async def _report_unclaimed(self, now: Instant) -> None:
+        """What nobody can carry is not failed, but said: once a task, again when somebody could and went."""
+        if now < self._report_at:
+            return
+        self._report_at = Instant(now + UNCLAIMED_MS)
+        found = {one.task: one for one in await self._news.unclaimed(Instant(now - UNCLAIMED_MS))}
+        for task, one in found.items():
+            if task not in self._reported:
+                said: JsonObject = {"missing": list(one.missing)}
+                self._kit.sink.note("no worker can carry this task", level="warning", task=task, **said)
+                self._kit.feed.notice(Notice(topic="tool", data={"task": task, **said}, owner=one.owner))
+        self._reported = set(found)
 
     async def _watched(self) -> None:
         """Whoever watches a task goes back to its journal when somebody else has written it."""

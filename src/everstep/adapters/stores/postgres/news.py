@@ -8,7 +8,7 @@ import asyncio
 import random
 import secrets
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -18,8 +18,8 @@ import psycopg
 from everstep.adapters.stores.postgres.connect import Connection, connect, read
 from everstep.adapters.stores.postgres.readers import PgReader, PgReaders
 from everstep.domain.errors import StoreError
-from everstep.domain.ids import Seq, TaskId, WorkerId
-from everstep.ports.news import Heard
+from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
+from everstep.ports.news import Heard, Unclaimed
 from everstep.ports.worker import Worker
 
 AGAIN_S: Final = 5.0
@@ -77,6 +77,11 @@ class PgNews:
         """In one question."""
         found = await self._readers.read(lambda reader: reader.rows("heads_since", (sorted(tasks),)))
         return {TaskId(task): Seq(seq) for task, seq in found}
+
+    async def unclaimed(self, before: Instant) -> Sequence[Unclaimed]:
+        """By the partial index of what waits, against what the living say they can call."""
+        found = await self._readers.read(lambda reader: reader.rows("unclaimed_tasks", (before,)))
+        return [Unclaimed(task=TaskId(task), owner=owner, missing=tuple(missing)) for task, owner, missing in found]
 
     @property
     def refused(self) -> int:

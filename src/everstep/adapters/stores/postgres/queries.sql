@@ -465,6 +465,19 @@ SELECT id, name, host, version, heartbeat_at, released_at IS NOT NULL OR fenced_
        (SELECT count(*) FROM tasks t WHERE t.worker = workers.id), tools
 FROM workers ORDER BY started_at DESC, rowid DESC;
 
+-- name: unclaimed_tasks
+-- What waits although nobody who lives has all of its tools; and which of them nobody has at all.
+SELECT t.id, t.owner,
+       ARRAY(SELECT n.tool FROM jsonb_array_elements_text(t.tools::jsonb) AS n (tool)
+             WHERE NOT EXISTS (SELECT 1 FROM workers w WHERE w.fenced_at IS NULL AND w.released_at IS NULL
+                               AND w.tools::jsonb ? n.tool)
+             ORDER BY n.tool)
+FROM tasks t
+WHERE t.worker IS NULL AND t.status IN ('queued', 'stalled') AND t.updated_at < %s
+  AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.fenced_at IS NULL AND w.released_at IS NULL
+                  AND t.tools::jsonb <@ w.tools::jsonb)
+ORDER BY t.updated_at, t.num LIMIT 100;
+
 -- name: told_tasks
 -- Tasks of this worker that somebody else has written or spoken of.
 SELECT id, told FROM tasks WHERE worker = %s AND told > 0;
