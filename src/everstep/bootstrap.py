@@ -256,7 +256,7 @@ def assemble(
         store=outside.store,
         passage=Passage(
             traffic=outside.traffic or cast("Traffic", outside.store),
-            pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}),
+            pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}, settings.fleet_pools),
             rates={name: rate for name, text in settings.rates.items() if (rate := parse_rate(text)) is not None},
             quotas=settings.quotas,
         ),

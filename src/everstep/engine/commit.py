@@ -20,7 +20,7 @@ from everstep.domain.events import (
     TaskStarted,
 )
 from everstep.domain.fold import apply, apply_intent
-from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath
+from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath, TaskId
 from everstep.domain.states import HELD
 from everstep.domain.task import Intent, Lease, NewTask, StepCommit, TaskState, row_of
 from everstep.domain.values import JsonValue, Sealed
@@ -63,8 +63,8 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         if lap.needs:
             await fetch(held, lap.needs, kit)
             continue
-        if lap.wishes:
-            await kit.passage.reserve(held.lease.task, lap.wishes, at)
+        if lap.wishes or lap.slots:
+            await ask_for(held.lease.task, lap, kit)
             await reload(held, kit)
             continue
         if not drafts and not lap.proposals:
@@ -107,6 +107,14 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
         await reload(held, kit)
+
+
+async def ask_for(task: TaskId, lap: Lap, kit: Kit) -> None:
+    """What only the store can give: places in rates, slots of a fleet's pools. The next lap finds them."""
+    if lap.wishes:
+        await kit.passage.reserve(task, lap.wishes, lap.at)
+    if lap.slots and kit.passage.shared is not None:
+        await kit.passage.shared.take(task, lap.slots)
 
 
 def _decide(held: HeldTask, ended: Sequence[Ended], at: Instant, kit: Kit) -> tuple[Lap, list[Draft]]:
@@ -168,9 +176,9 @@ async def take_up(state: TaskState, drafts: Sequence[Draft], who: Actor, kit: Ki
     state.seq = Seq(state.seq + 1)
     held = HeldTask(Lease(task=state.id, epoch=taken.epoch, worker=taken.worker), state)
     lap, more = _decide(held, (), at, kit)
-    if lap.wishes:
-        await kit.passage.reserve(state.id, lap.wishes, at)
-    if lap.needs or lap.wishes:
+    if lap.wishes or lap.slots:
+        await ask_for(state.id, lap, kit)
+    if lap.needs or lap.wishes or lap.slots:
         return None
     said = [*drafts[1:], *more]
     payloads = _payloads(said, lap)
@@ -194,7 +202,7 @@ def begin_here(state: TaskState, kit: Kit, at: Instant) -> tuple[HeldTask, StepC
     state.seq = Seq(state.seq + 1)
     held = HeldTask(lease, state)
     lap, drafts = _decide(held, (), at, kit)
-    if lap.needs or lap.wishes or lap.asks or not lap.proposals or _payloads(drafts, lap):
+    if lap.needs or lap.wishes or lap.slots or lap.asks or not lap.proposals or _payloads(drafts, lap):
         return None
     return held, _unit(held, drafts, lap)
 

@@ -24,7 +24,7 @@ def for_client(lap: Lap) -> bool:
         return False
     if between.continuing is not None:
         _call(lap, state.steps[between.continuing])
-    waits = lap.proposals or lap.needs or lap.wishes or state.open or state.timers or lap.kit.closing
+    waits = lap.proposals or lap.needs or lap.wishes or lap.slots or state.open or state.timers or lap.kit.closing
     if not waits and not _settled(state):
         stand(lap)
     return True

@@ -29,7 +29,22 @@ def held_back(lap: Lap, wired: Wired, step: StepState, checked: Checked) -> Held
     if pool is not None and not lap.kit.passage.pools.take(pool, lap.state, step.path):
         _wait(lap, step, e.StepWaiting(kind="slot", detail=pool, until=None))
         return "waits"
+    if pool is not None and lap.kit.passage.shared is not None and not _shared(lap, step, pool):
+        return "waits"
     return "" if checked.allowance is None else _by_allowance(lap, step, checked.allowance)
+
+
+def _shared(lap: Lap, step: StepState, pool: str) -> bool:
+    """Whether the fleet has a slot for it too; if nobody has asked yet, the lap does."""
+    kit = lap.kit
+    if kit.passage.shared is None or pool not in kit.passage.pools.shared:
+        return True
+    has = kit.passage.shared.has((lap.state.id, step.path))
+    if has is None:
+        lap.ask_slot(step.path, pool)
+    elif not has:
+        _wait(lap, step, e.StepWaiting(kind="slot", detail=pool, until=None))
+    return bool(has)
 
 
 def _by_allowance(lap: Lap, step: StepState, allowance: Allowance) -> Held:

@@ -13,6 +13,7 @@ from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.kit import Kit
 from everstep.engine.passage import RateWish
 from everstep.engine.perform import Performance
+from everstep.engine.shared import SlotWish
 
 __all__ = ["Lap", "Performance"]
 
@@ -34,6 +35,7 @@ class Lap:
         "proposals",
         "proposed",
         "scope",
+        "slots",
         "spent",
         "state",
         "verdicts",
@@ -54,6 +56,8 @@ class Lap:
         """What breakers learn from the ends this lap began with."""
         self.proposed: set[StepPath] = set()
         self.needs: set[Digest] = set()
+        self.slots: tuple[SlotWish, ...] = ()
+        """Slots of a fleet's pools that must be taken first."""
         self.wishes: list[RateWish] = []
         """Places in rates that must be reserved first."""
         budget = state.budget
@@ -72,6 +76,10 @@ class Lap:
         """The plan has more steps than when this lap began."""
         self.graph = self.kit.graph(self.state)
         self.scope = StateScope(self.state, self.graph)
+
+    def ask_slot(self, step: StepPath, pool: str) -> None:
+        """It needs a slot of a fleet's pool first."""
+        self.slots = (*self.slots, SlotWish(step=step, pool=pool))
 
     def say(self, body: e.Body, step: StepPath | None = None) -> None:
         """One more event of this commit."""

@@ -1,14 +1,16 @@
 """Passage: what stands between a step and its call, for all tasks of this engine together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from everstep.domain.ids import Instant, StepPath, TaskId
+from everstep.domain.ids import Instant, StepPath, TaskId, WorkerId
 from everstep.domain.pressure import Load
 from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
 from everstep.engine.pools import Pools
+from everstep.engine.shared import SharedPools
 from everstep.engine.wellness import Wellness
+from everstep.ports.news import Slots
 from everstep.ports.tool import ToolSpec
 from everstep.ports.traffic import Halt, Reservation, Traffic
 
@@ -53,6 +55,8 @@ class Passage:
     """Places that were reserved and not used yet, by attempt and provider; None: there was none left today."""
     wellness: Wellness = field(default_factory=Wellness)
     """How those are who would be called."""
+    shared: SharedPools | None = None
+    """Pools of a whole fleet, where there are others."""
     halted: Halt | None = None
     """Everything stands still: nothing is claimed, no call begins."""
     load: Load = Load.EASE
@@ -122,3 +126,13 @@ class Passage:
 def name_of(owner: str, allowance: Allowance) -> str:
     """Whose calls of which provider are counted together."""
     return f"{owner}/{allowance.provider}"
+
+
+def share_pools(
+    passage: Passage, slots: Slots, worker: Callable[[], WorkerId], wake: Callable[[TaskId], object]
+) -> None:
+    """Where there are other engines, some pools are theirs too."""
+    pools = passage.pools
+    if pools.shared:
+        passage.shared = SharedPools(slots, pools.size, worker, wake)
+        pools.released = passage.shared.release

@@ -1,4 +1,4 @@
-"""Pools: so many calls of a kind at the same time, in this worker.
+"""Pools: so many calls of a kind at the same time, in this worker; those of a whole fleet are in `shared`.
 
 A slot is taken before the intent is written and given back when the call has really ended: a thread that nobody waits
 for any more keeps its slot. Who finds none waits in the queue's order, holds nothing meanwhile, and is woken when a
@@ -26,8 +26,12 @@ Who: TypeAlias = tuple[TaskId, StepPath]
 class Pools:
     """Who has a slot, and who waits for one. Used on the engine's loop only."""
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+    def __init__(self, sizes: Mapping[str, int], shared: frozenset[str] = frozenset()) -> None:
         self._sizes = {**SIZES, **sizes}
+        self.shared: Final = shared
+        """Those whose slots all engines of a fleet share."""
+        self.released: Callable[[Who], object] = lambda _: None
+        """Told when a step has no slot any more."""
         self._taken: Counter[str] = Counter()
         self._waiting: dict[str, dict[Who, tuple[int, int]]] = {}
         self._calling: dict[Who, str] = {}
@@ -86,7 +90,7 @@ class Pools:
         if pool is None:
             return lambda: None
         self._outliving.add(who)
-        return partial(self._free, pool)
+        return partial(self._over, who, pool)
 
     def tidy(self, task: TaskId) -> None:
         """After a commit: what was kept for this task and is not used is given back; who did not ask again leaves."""
@@ -107,7 +111,7 @@ class Pools:
         slot = who in self._slots
         pool = self._forget(who)
         if slot:
-            self._free(pool)
+            self._over(who, pool)
 
     def _forget(self, who: Who) -> str:
         mine = self.kept[who[0]]
@@ -124,7 +128,11 @@ class Pools:
         if who in self._outliving:
             self._outliving.remove(who)
         else:
-            self._free(pool)
+            self._over(who, pool)
+
+    def _over(self, who: Who, pool: str) -> None:
+        self.released(who)
+        self._free(pool)
 
     def _free(self, pool: str) -> None:
         """Hand a slot over to whoever is next, by priority and age."""

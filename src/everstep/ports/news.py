@@ -6,7 +6,7 @@ A store that has one engine has none (`Beside.news` is None), and nobody looks.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
+from everstep.domain.ids import Instant, Seq, StepPath, TaskId, WorkerId
 from everstep.domain.record import record
 from everstep.ports.worker import Worker
 
@@ -28,8 +28,32 @@ class Unclaimed:
     missing: tuple[str, ...]
 
 
+@record
+class Slot:
+    """A slot of a pool that all engines share: for this step, if not more than `size` have one."""
+
+    pool: str
+    task: TaskId
+    step: StepPath
+    size: int
+
+
+class Slots(Protocol):
+    """Slots count while their worker holds the task."""
+
+    async def take(self, worker: WorkerId, slots: Sequence[Slot]) -> Sequence[bool]:
+        """Which of them it has now; durable."""
+
+    async def free(self, worker: WorkerId, slots: Sequence[Slot]) -> None:
+        """Their calls have ended."""
+
+
 class News(Protocol):
     """The verbs."""
+
+    @property
+    def slots(self) -> Slots:
+        """Pools that all engines share."""
 
     def tell(self, task: TaskId) -> None:
         """Have whoever holds this task look at it, or whoever has room claim it. Returns at once."""

@@ -184,7 +184,13 @@ KEYS: Final = (
 )
 _POOLS: Final = (1, 10_000)
 FAMILIES: Final = {
-    "pools": _key("pools.NAME", COUNT, 4, "calls of one pool at the same time, per worker", within=_POOLS),
+    "pools": _key(
+        "pools.NAME",
+        COUNT,
+        4,
+        "calls of one pool at the same time, per worker; for all workers together: `{size = 4, scope = 'fleet'}`",
+        within=_POOLS,
+    ),
     "rates": _key("rates.NAME", RATE, "5/1s", "calls of one provider, for all workers together"),
     "quotas": _key("quotas.NAME", COUNT, None, "calls of one provider in a day (UTC)", within=(0, 10**9)),
     "policy.permissions": _key(
@@ -234,7 +240,7 @@ def known(name: str, place: str) -> Key:
 
 
 def _of_family(name: str) -> Key | None:
-    """`pools.browser`, also spelled `pools.browser.size`; of the scopes only `worker` differs from nothing."""
+    """`pools.browser`, also spelled `pools.browser.size`, with `pools.browser.scope`."""
     family = next((one for one in FAMILIES if _belongs(name, one)), None)
     if family is None:
         return None

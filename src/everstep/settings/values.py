@@ -74,6 +74,8 @@ class Settings:
     """Those that steps name, where they differ."""
     pools: Mapping[str, int]
     """Calls at the same time, by pool."""
+    fleet_pools: frozenset[str]
+    """Those of them that all workers share."""
     rates: Mapping[str, str]
     """`10/1s`, by provider."""
     quotas: Mapping[str, int]
@@ -188,6 +190,9 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") 
             for name in dict.fromkeys(key.split(".")[1] for key in said if key.startswith("breakers."))
         },
         pools={name.removesuffix(".size"): value for name, value in _family(said, "pools") if isinstance(value, int)},
+        fleet_pools=frozenset(
+            name.removesuffix(".scope") for name, value in _family(said, "pools") if value == "fleet"
+        ),
         rates={name: value for name, value in _family(said, "rates") if isinstance(value, str)},
         quotas={name: value for name, value in _family(said, "quotas") if isinstance(value, int)},
         secrets_dir=merged.path("secrets.dir"),

@@ -4,6 +4,7 @@ import asyncio
 
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
+from everstep.engine.passage import share_pools
 from everstep.engine.upkeep.historian import CLOSING_S, Historian
 from everstep.engine.upkeep.neighbours import Neighbours
 from everstep.engine.upkeep.pressure import Pressure
@@ -40,6 +41,7 @@ class Duties:
         """Look what other engines do, if there are any."""
         news = self._kit.store.news
         if news is not None:
+            share_pools(self._kit.passage, news.slots, lambda: self._kit.worker, self._loop.nudge)
             neighbours = Neighbours(self._kit, self._loop, news, carries=carries)
             self._meeting = asyncio.create_task(neighbours.watch())
 

@@ -57,7 +57,8 @@ class Neighbours:
 
     def _pace(self) -> float:
         """Until the next look, which is not later than the next sweep."""
-        if self._kit.feed.watched:
+        shared = self._kit.passage.shared
+        if self._kit.feed.watched or (shared is not None and shared.waiting):
             return WATCHED_S
         pace = LISTENING_S if self._listening else DEAF_S
         if not self._carries:
@@ -70,6 +71,8 @@ class Neighbours:
             return
         for task in sorted(heard.tasks):
             self._loop.hear(task)
+        if self._kit.passage.shared is not None:
+            self._kit.passage.shared.look()
         told = await self._news.told(self._kit.worker)
         for task, times in told.items():
             if self._told.get(task) != times:

@@ -32,7 +32,13 @@ class Hold:
         self.ledger = PgLedger(setup, worker.id)
         self.writes: GroupCommit[Unit] = GroupCommit(self.ledger)
         self.artifacts = PgPayloads(self.readers, lambda: self.writes)
-        self.news = PgNews(setup.listen_url or setup.url, self.readers, self._rejoin, lambda: self.ledger.refused)
+        self.news = PgNews(
+            setup.listen_url or setup.url,
+            self.readers,
+            self._rejoin,
+            refused=lambda: self.ledger.refused,
+            writes=lambda: self.writes,
+        )
 
     def _rejoin(self, worker: Worker) -> None:
         rejoin(self._setup, worker, self._clock)

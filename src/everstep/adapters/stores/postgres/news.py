@@ -15,8 +15,11 @@ from typing import Final
 
 import psycopg
 
+from everstep.adapters.stores.groupcommit import GroupCommit
 from everstep.adapters.stores.postgres.connect import Connection, connect, read
 from everstep.adapters.stores.postgres.readers import PgReader, PgReaders
+from everstep.adapters.stores.postgres.slots import PgSlots
+from everstep.adapters.stores.sql.apply import Unit
 from everstep.domain.errors import StoreError
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.ports.news import Heard, Unclaimed
@@ -32,8 +35,15 @@ class PgNews:
     """Lives on the engine's loop."""
 
     def __init__(
-        self, url: str, readers: PgReaders, rejoin: Callable[[Worker], None], refused: Callable[[], int]
+        self,
+        url: str,
+        readers: PgReaders,
+        rejoin: Callable[[Worker], None],
+        *,
+        refused: Callable[[], int],
+        writes: Callable[[], GroupCommit[Unit]],
     ) -> None:
+        self.slots: Final = PgSlots(writes)
         self._url = url
         self._readers = readers
         self._rejoin = rejoin

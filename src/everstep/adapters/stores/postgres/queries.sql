@@ -465,6 +465,24 @@ SELECT id, name, host, version, heartbeat_at, released_at IS NOT NULL OR fenced_
        (SELECT count(*) FROM tasks t WHERE t.worker = workers.id), tools
 FROM workers ORDER BY started_at DESC, rowid DESC;
 
+-- name: forget_slots
+-- What was left by those who hold the task no more.
+DELETE FROM slots s WHERE s.pool = %s
+  AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = s.task AND t.worker = s.worker);
+
+-- name: count_slots
+-- How many others have one.
+SELECT count(*) FROM slots WHERE pool = %s AND (task, step) <> (%s, %s);
+
+-- name: take_slot
+-- Ours from now on.
+INSERT INTO slots (pool, task, step, worker) VALUES (%s, %s, %s, %s)
+ON CONFLICT (pool, task, step) DO UPDATE SET worker = excluded.worker;
+
+-- name: free_slot
+-- Unless somebody else has it by now.
+DELETE FROM slots WHERE pool = %s AND task = %s AND step = %s AND worker = %s;
+
 -- name: unclaimed_tasks
 -- What waits although nobody who lives has all of its tools; and which of them nobody has at all.
 SELECT t.id, t.owner,

@@ -1,0 +1,3 @@
+-- Pools are each worker's own again.
+
+DROP TABLE slots;
