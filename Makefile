@@ -11,10 +11,10 @@ DASHBOARD := src/everstep/doors/dashboard/static/build.json
 TYPED := $(wildcard src tests examples bench scripts)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check screenshots bench torture torture-release conformance peers docs clean
+.PHONY: help demo test check screenshots bench bench-peers torture torture-release conformance peers docs clean
 
 help:
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-8s %s\n' "$$verb" "$$does"; done
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-15s %s\n' "$$verb" "$$does"; done
 
 demo: $(DASHBOARD) ## set up everything, perform the main job: a task killed in the middle that still ends
 	$(BIN)/everstep demo
@@ -43,6 +43,9 @@ bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 	$(BIN)/python -m bench.limits
 	$(BIN)/python -m bench.figures
 	$(BIN)/python -m bench.proxy
+
+bench-peers: $(READY) ## the same workload by DBOS, LangGraph, Restate, Temporal and Prefect, each in an environment of its own
+	$(BIN)/python -m bench.peers
 
 # What fits into an hour on two cores. Results go to torture-results.jsonl, line by line: interrupted, it goes on where it
 # stopped. The report is docs/proof.md.
