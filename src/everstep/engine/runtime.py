@@ -97,8 +97,11 @@ class Runtime:
         self._heartbeat.start()
 
     def _lose(self) -> None:
-        """The lease is somebody else's, or may be: drop everything, and come back as somebody new."""
-        if not self.kit.closing:
+        """The lease is somebody else's, or may be: drop everything, and come back as somebody new.
+
+        Whoever is coming back already sees for himself that he has to begin again.
+        """
+        if not self.kit.closing and (self._rejoining is None or self._rejoining.done()):
             self._pass(Gate(ready=False, reason="the lease was lost; joining again"), "dead")
             self._rejoining = asyncio.create_task(self._rejoin())
 
@@ -120,6 +123,8 @@ class Runtime:
             except StoreError as error:
                 kit.sink.trouble("cannot join again", error)
                 await kit.clock.sleep_until(Instant(kit.clock.now() + AGAIN_MS))
+                continue
+            if kit.lapsed:
                 continue
             kit.sink.note("joined again", worker=reborn.id)
             self._pass(replace(self.gate, ready=True, reason=""), "live")
