@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
+from bench.kept import Figure, keep
 from everstep import Engine, Plan, tool
 from everstep.bootstrap import migrate_store
 from everstep.domain.values import JsonValue
@@ -99,11 +100,18 @@ def main() -> None:
     if sys.argv[1:2] == ["--work"]:
         asyncio.run(work(sys.argv[2]))
         return
+    cells: list[dict[str, Any]] = []
     with server(sys.argv[1:]) as url:
         for workers in WORKERS:
             with schema(url, migrated=False) as own:
                 migrate_store(load_settings({"store": own}))
-                print(json.dumps(asyncio.run(measure(own, workers))), flush=True)
+                cells.append(asyncio.run(measure(own, workers)))
+                print(json.dumps(cells[-1]), flush=True)
+    figures = [
+        Figure(f"{cell['workers']} workers", f"{cell['steps_per_s']:,} steps/s, {cell['units_per_commit']} per commit")
+        for cell in cells
+    ]
+    keep("A fleet on one PostgreSQL", "python -m bench.fleet", figures, cells)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,22 @@
-"""`make bench-peers`: install, measure in interleaved rounds, print, write `bench/out/peers.json`."""
+"""`make bench-peers`: install, measure in interleaved rounds, print, keep what was found."""
 
 import argparse
-import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench import peers
 from bench.__main__ import IN_MEMORY, file_system
 from bench.fleet import server
-from bench.kept import OUT
+from bench.kept import OUT, Figure, keep
 from bench.peers.environments import PACKAGES, prepare, versions
 from bench.peers.rows import ROWS, Row, measured
 from bench.report import Spread
 
-CELLS = ("seq", "100")
+CELLS = {"seq": "one task at a time", "100": "100 in flight"}
 
 
 def main() -> int:
@@ -28,7 +24,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds (at least 3 for a verdict)")
     parser.add_argument("--folder", type=Path, default=OUT, help="where the stores are made; a real disk")
     parser.add_argument("--only", nargs="*", help="some rows only, by name; ours are always there")
-    parser.add_argument("--cells", nargs="*", default=CELLS, choices=CELLS)
+    parser.add_argument("--cells", nargs="*", default=[*CELLS], choices=[*CELLS])
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     for place in (given.folder, Path(tempfile.gettempdir())):
@@ -113,37 +109,30 @@ def below(found: dict[tuple[Row, str], list[dict[str, Any]]]) -> Iterator[str]:
             yield f"{row.name} on {row.store}, cell {cell}: {times.median:.2f} times, the floor is {floor:g}"
 
 
+def figures(found: dict[tuple[Row, str], list[dict[str, Any]]]) -> Iterator[Figure]:
+    """Rates, and where something is promised, how many times theirs ours is."""
+    for row, cell in found:
+        rate = Spread.of(rates(found, row, cell)).show(1)
+        times, floor = ratio(found, row, cell), (row.floors or {}).get(cell)
+        what = f"{row.name} on {row.store}, {CELLS[cell]}"
+        yield Figure(what, f"{rate} steps/s")
+        if times is not None and floor is not None:
+            yield Figure("- Everstep beside it", f"{times.show(2)} x", f"≥ {floor:g} x", times.median >= floor)
+
+
 def write(found: dict[tuple[Row, str], list[dict[str, Any]]], not_run: dict[str, str], missed: list[str]) -> None:
     """Everything, for whoever wants to look closer."""
-    rows = [
-        {
-            "name": row.name,
-            "store": row.store,
-            "cell": cell,
-            "rounds": figures,
-            "steps_s": vars(Spread.of(rates(found, row, cell))),
-            "we_are_times": None if (times := ratio(found, row, cell)) is None else vars(times),
-            "floor": (row.floors or {}).get(cell),
-        }
-        for (row, cell), figures in found.items()
-    ]
     measured_peers = {row.peer for row, _ in found if row.peer is not None}
-    told = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {
-            "system": platform.platform(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-            "load": os.getloadavg(),
-        },
+    raw = {
         "versions": {peer: versions(peer, prepare(peer)) for peer in PACKAGES if peer in measured_peers},
         "settings": peers.__doc__,
-        "rows": rows,
+        "rows": [
+            {"name": row.name, "store": row.store, "cell": cell, "rounds": found[row, cell]} for row, cell in found
+        ],
         "not_run": not_run,
         "below_the_floor": missed,
     }
-    OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "peers.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    keep("Beside other engines", "python -m bench.peers", list(figures(found)), raw)
 
 
 if __name__ == "__main__":
