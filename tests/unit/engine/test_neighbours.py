@@ -1,13 +1,14 @@
 """How often an engine looks after others."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 import pytest
 
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.engine.feed import Notice
 from everstep.engine.upkeep.neighbours import Neighbours
-from everstep.ports.news import Heard, Unclaimed
+from everstep.ports.news import Heard, Slots, Unclaimed
 from everstep.ports.worker import Worker
 from everstep.testing.engine import TestEngine
 
@@ -21,6 +22,10 @@ class Quiet:
         self._engine = engine
         self._most = most
         self.waits: list[float] = []
+
+    @property
+    def slots(self) -> Slots:
+        return cast("Slots", self)  # no pool is shared, so nobody asks
 
     def tell(self, task: TaskId) -> None: ...
 
