@@ -275,7 +275,6 @@ def assemble(
         home=str(_home(settings)),
     )
     kit.scripts.update((script.plan.name, script) for script in scripts)
-    now = outside.clock.now()
     worker = Worker(
         id=worker_id,
         name=settings.engine.name or socket.gethostname(),
@@ -283,7 +282,7 @@ def assemble(
         pid=os.getpid(),
         version=__version__,
         tools=tuple(sorted(kit.catalog.names)) if carries == "all" else (),
-        started_at=now,
+        started_at=(now := outside.clock.now()),
         heartbeat_at=now,
     )
     only = () if carries == "own" else None
