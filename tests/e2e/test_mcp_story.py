@@ -239,6 +239,7 @@ async def test_a_subscribed_resource_tells_of_changes(tmp_path: Path, era: str) 
             listening = await client.begin("subscriptions/listen", {"notifications": wanted})
             first = await client.hear("notifications/subscriptions/acknowledged")
             await client.call("complete_task", {"result": 1}, task)
+            await client.hear("notifications/resources/updated")
             await client.end(listening)
             assert first["params"]["notifications"] == {"resourceSubscriptions": [uri]}
         heard = [one["params"] for one in client.heard if one.get("method") == "notifications/resources/updated"]

@@ -94,9 +94,10 @@ def resource_methods(door: McpDoor) -> dict[str, Any]:
     async def subscribe(ctx: Any, params: Any) -> Json:  # noqa: ANN401
         client, uri = door.client(ctx), str(params.uri)
         await door.resources.read(client, uri)
+        updates = await door.resources.updates(client, uri)
 
         async def watching() -> None:
-            async for _ in door.resources.updates(client, uri):
+            async for _ in updates:
                 await ctx.session.send_resource_updated(uri)
 
         door.seats.subscribe(seat_of(ctx), uri, watching())

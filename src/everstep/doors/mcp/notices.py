@@ -6,7 +6,7 @@ The words of the SDK, which is imported inside functions only.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from everstep.doors.mcp.bridge import RELATED
@@ -85,11 +85,11 @@ async def listen(door: "McpDoor", ctx: Any, params: Any) -> Any:  # noqa: ANN401
     if wanted:
         client.need_tasks()
     known = await door.tasks.known(client, list(wanted))
-    uris = await door.resources.known(client, list(asked.resource_subscriptions or ()))
+    watched = await door.resources.watched(client, list(asked.resource_subscriptions or ()))
     lists = [one for one in LISTS if getattr(asked, f"{one}_list_changed")]
     granted: Json = {f"{one}ListChanged": True for one in lists}
     granted |= {"taskIds": known} if wanted else {}
-    granted |= {"resourceSubscriptions": uris} if uris else {}
+    granted |= {"resourceSubscriptions": list(watched)} if watched else {}
 
     async def say(method: str, said: Json) -> None:
         told = _notice(method, {**said, "_meta": meta})
@@ -99,13 +99,13 @@ async def listen(door: "McpDoor", ctx: Any, params: Any) -> Any:  # noqa: ANN401
         async for task in door.tasks.changes(client, handle):
             await say("notifications/tasks", task)
 
-    async def tell_resource(uri: str) -> None:
+    async def tell_resource(uri: str, updates: AsyncIterator[None]) -> None:
         with contextlib.suppress(Refused):  # it is gone by now
-            async for _ in door.resources.updates(client, uri):
+            async for _ in updates:
                 await say("notifications/resources/updated", {"uri": uri})
 
     async def tell_lists(ear: Ear) -> None:
-        while lists or not (known or uris):
+        while lists or not (known or watched):
             for one in await ear.changed():
                 if one in lists:
                     await say(f"notifications/{one}/list_changed", {})
@@ -116,8 +116,8 @@ async def listen(door: "McpDoor", ctx: Any, params: Any) -> Any:  # noqa: ANN401
             group.create_task(tell_lists(ear))
             for handle in known:
                 group.create_task(tell_task(handle))
-            for uri in uris:
-                group.create_task(tell_resource(uri))
+            for uri, updates in watched.items():
+                group.create_task(tell_resource(uri, updates))
     return t.SubscriptionsListenResult(_meta=meta)
 
 

@@ -50,6 +50,9 @@ class RemoteResources(Resources):
 
     async def updates(self, client: Client, uri: str) -> AsyncIterator[None]:  # noqa: ARG002
         """As the server says it."""
+        return self._of_server(uri)
+
+    async def _of_server(self, uri: str) -> AsyncIterator[None]:
         try:
             async for _ in self._remote.updates(uri):
                 yield

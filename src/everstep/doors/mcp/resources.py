@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Final
 from urllib.parse import quote, unquote
 
 from everstep.domain.errors import EverstepError
+from everstep.domain.task import TaskState
 from everstep.doors.mcp.bridge import LEGACY
 from everstep.doors.mcp.channel import Ask, Json
 from everstep.doors.mcp.desk import Client, DoorDesk
@@ -51,26 +53,31 @@ class Resources:
             "contents": [{"uri": uri, "mimeType": "application/json", "text": json.dumps(value, ensure_ascii=False)}]
         }
 
-    async def known(self, client: Client, uris: list[str]) -> list[str]:
-        """Those of them that this client can read."""
-        found = []
+    async def watched(self, client: Client, uris: list[str]) -> dict[str, AsyncIterator[None]]:
+        """The changes of those of them that this client can read, from now on."""
+        found = {}
         for uri in uris[:SUBSCRIPTIONS_MAX]:
-            try:
+            with suppress(Refused):
                 await self.read(client, uri)
-            except Refused:
-                continue
-            found.append(uri)
+                found[uri] = await self.updates(client, uri)
         return found
 
     async def updates(self, client: Client, uri: str) -> AsyncIterator[None]:
-        """Once for every change, as long as there can be another; raises Refused for what is not there."""
-        await self.read(client, uri)
-        if uri.startswith("task://"):
-            task = await self._desk.story(client, uri.removeprefix("task://").partition("/")[0])
-            if not task.state.terminal:
-                async for _ in self._tasks.later(client, task.state.id, task.state.seq):
-                    yield
-            return
+        """Once for every change of what can be read, from now on, as long as there can be another.
+
+        What is told begins here, not when somebody first listens: a change in between must not be lost.
+        """
+        if not uri.startswith("task://"):
+            return self._of_plans()
+        task = await self._desk.story(client, uri.removeprefix("task://").partition("/")[0])
+        return self._of_task(client, task.state)
+
+    async def _of_task(self, client: Client, seen: TaskState) -> AsyncIterator[None]:
+        if not seen.terminal:
+            async for _ in self._tasks.later(client, seen.id, seen.seq):
+                yield
+
+    async def _of_plans(self) -> AsyncIterator[None]:
         with self._desk.book.bells.listening() as ear:
             while True:
                 if "resources" in await ear.changed():

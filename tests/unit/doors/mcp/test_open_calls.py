@@ -110,7 +110,7 @@ async def test_a_resource_tells_of_every_change_until_its_task_has_ended() -> No
     async with stage(plan_of(ASKS)) as on:
         await on.prompt({})
         (task,) = await on.all_tasks()
-        updates = aiter(on.resources.updates(NEW, f"task://{task['id']}/variables"))
+        updates = await on.resources.updates(NEW, f"task://{task['id']}/variables")
         first = asyncio.ensure_future(anext(updates))
         await asyncio.sleep(0)
         assert not first.done()
@@ -119,8 +119,19 @@ async def test_a_resource_tells_of_every_change_until_its_task_has_ended() -> No
         await first
         assert [one async for one in updates] in ([], [None])
         with pytest.raises(Refused):
-            await anext(aiter(on.resources.updates(NEW, "task://t_none")))
-        assert await on.resources.known(NEW, ["plan://data-pipeline", "plan://none"]) == ["plan://data-pipeline"]
+            await on.resources.updates(NEW, "task://t_none")
+        assert list(await on.resources.watched(NEW, ["plan://data-pipeline", "plan://none"])) == [
+            "plan://data-pipeline"
+        ]
+
+
+async def test_a_change_between_subscribing_and_listening_is_told() -> None:
+    async with stage(plan_of(ASKS)) as on:
+        await on.prompt({})
+        (task,) = await on.all_tasks()
+        updates = await on.resources.updates(NEW, f"task://{task['id']}/variables")
+        await on.ask("POST", f"/v1/tasks/{task['id']}/cancel", {})
+        assert [one async for one in updates] != []
 
 
 async def completed(on: Stage, ref: dict[str, Any], **argument: str) -> list[str]:

@@ -73,9 +73,9 @@ async def test_subscriptions_and_completions_are_the_servers() -> None:
 
     async with stage() as on:
         resources, completion = behind(on, updates=updates, ask=ask)
-        assert [one async for one in resources.updates(NEW, "note://one")] == [None, None]
+        assert [one async for one in await resources.updates(NEW, "note://one")] == [None, None]
         with pytest.raises(Refused, match="Not there") as info:
-            await anext(aiter(resources.updates(NEW, "note://none")))
+            await anext(aiter(await resources.updates(NEW, "note://none")))
         assert info.value.code == -32002
         said = await completion.complete(NEW, {"type": "ref/prompt", "name": "x"}, {"name": "a", "value": "b"})
         assert said == {"asked": ["completion/complete", "b"]}
