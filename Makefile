@@ -1,7 +1,8 @@
 # The one entry. `make` alone prints the verbs; every verb works on a fresh clone.
 
 PYTHON ?= python3
-WORKERS ?= logical
+# Tests wait as much as they work: half as many workers again as there are cores.
+WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 BIN := .venv/bin
 READY := .venv/.ready
 PYTEST := $(BIN)/python -m pytest
@@ -29,7 +30,7 @@ check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/write_docs.py --check
-	PYTHONDEVMODE=1 $(PYTEST) -q $(PARALLEL) --part first $(FAST)
+	PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -q $(PARALLEL) --part first $(FAST)
 
 bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 	$(BIN)/python -m bench

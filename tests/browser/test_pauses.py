@@ -148,7 +148,7 @@ def test_what_was_answered_today_is_listed_whoever_did_it(stage: Stage, browser:
         task = stage.start("brief", topic="today", to="today@example.test")
         pause = stage.until(task, "paused")["pause"]["id"]
         stage.start("incident")  # so that something still needs somebody
-        row = page.locator(f".inbox-row[href$='{pause}']")
+        row = page.locator(f".inbox-row[href$='{pause}']").last  # for a moment it may stand in both lists
         expect(row).to_contain_text("Approval")
         stage.cli("approve", pause, "--detach")
         expect(page.get_by_role("heading", name="Answered today")).to_be_visible()

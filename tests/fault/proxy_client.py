@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"na
 class Line:
     """JSON-RPC with a program."""
 
-    def __init__(self, words: list[str], folder: Path) -> None:
+    def __init__(self, words: list[str], folder: Path, env: Mapping[str, str] | None = None) -> None:
         with (folder / "stderr").open("ab") as log:
             self.process = subprocess.Popen(
-                words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+                words, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
             )
         (folder / "proxy.pid").write_text(str(self.process.pid))
         self._number = 0

@@ -72,20 +72,17 @@ def wrong_in(market: Market) -> list[str]:
     wrong = [f"thing {n} was bought {times} times" for n, times in calls.items() if times > 1]
     told: list[Any] = [json.loads(line) for line in market.lines("replies.jsonl")]
     wrong += [f"thing {n} was never bought" for n, (failed, _) in enumerate(told) if not failed and calls[n] != 1]
-    line = Line(market.proxy, market.folder)
-    line.hello()
-    for n, before in enumerate(told):
-        after = line.buy(n)
-        wrong += [] if after == before else [f"thing {n}: {before} became {after}"]
-    assert line.process.stdin is not None
-    line.process.stdin.close()
-    line.process.wait(PATIENCE_S)
+    line = Line(market.proxy, market.folder, environment())
+    with line.process:
+        line.hello()
+        for n, before in enumerate(told):
+            after = line.buy(n)
+            wrong += [] if after == before else [f"thing {n}: {before} became {after}"]
     return wrong
 
 
 def campaign(folder: Path, kills: int, seed: int) -> tuple[list[str], dict[str, int]]:
     """So many kills, in turn and at random moments; what was wrong, and what was seen."""
-    os.environ |= environment()
     chance, market = random.Random(seed), Market(folder)
     for number in range(kills):
         market.until_it_buys()

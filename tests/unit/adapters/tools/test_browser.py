@@ -50,6 +50,13 @@ PAGES: Served = {
 }
 
 
+@pytest.fixture(autouse=True)
+def nobody_yet() -> None:
+    """An event belongs to one loop, and so to one test."""
+    global SEEN  # noqa: PLW0603
+    SEEN = asyncio.Event()
+
+
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     path = head.split(b" ")[1].decode()
@@ -213,7 +220,6 @@ async def test_nothing_is_reached_that_the_guard_refuses(browser: tuple[Ask, Sha
 async def test_a_killed_browser_is_named_and_replaced(browser: tuple[Ask, SharedBrowser], at: str) -> None:
     ask, shared = browser
     await ask("read", f"{at}/form")
-    SEEN.clear()
     waiting = asyncio.ensure_future(ask("read", f"{at}/once"))
     await SEEN.wait()
     assert shared._running is not None
@@ -253,7 +259,6 @@ async def test_a_step_whose_browser_is_killed_is_tried_again(tmp_path: Path, at:
     plan = Plan("pages")
     page = plan.step("read", "browser.read", {"url": f"{at}/once"}, timeout="10m")
     plan.output(title=page.title)
-    SEEN.clear()
     async with TestEngine([], config=config_of(tmp_path), workspace=tmp_path) as engine, asyncio.timeout(200):
         task = await engine.start(plan)
         await SEEN.wait()
