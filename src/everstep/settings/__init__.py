@@ -26,8 +26,8 @@ PREFIX: Final = "EVERSTEP_"
 CONFIG: Final = "EVERSTEP_CONFIG"
 TOKEN: Final = "EVERSTEP_TOKEN"  # noqa: S105 -- the name of a variable
 RESERVED: Final = frozenset({CONFIG, TOKEN, "EVERSTEP_FAILPOINTS", "EVERSTEP_NO_DASHBOARD"})
-"""Variables that are no settings. So is every secret, and the one that tests hand to their tools."""
-RESERVED_PREFIXES: Final = ("EVERSTEP_SECRET_", "EVERSTEP_EFFECT_LOG")
+"""Variables that are no settings. So is every secret, and what tests hand to themselves and to their tools."""
+RESERVED_PREFIXES: Final = ("EVERSTEP_SECRET_", "EVERSTEP_EFFECT_LOG", "EVERSTEP_TEST_")
 
 
 def load_settings(
