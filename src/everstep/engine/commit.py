@@ -92,6 +92,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             continue
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
+            kit.passage.used(lap.places)
             kit.figures.settled(held.state, drafts, result.intents)
             if held.state.pauses:
                 _log_stops(held, drafts, kit)
@@ -190,6 +191,7 @@ async def take_up(state: TaskState, drafts: Sequence[Draft], who: Actor, kit: Ki
     if not isinstance(result, Committed):
         return None
     kit.feed.publish(result.events)
+    kit.passage.used(lap.places)
     _log_stops(held, said, kit)
     return held, result
 

@@ -56,7 +56,8 @@ def _by_allowance(lap: Lap, step: StepState, allowance: Allowance) -> Held:
     if place not in reserved:
         lap.wishes.append(RateWish(step=step.path, attempt=attempt, owner=lap.state.owner, allowance=allowance))
         return "waits"
-    at = reserved.pop(place)
+    lap.places.append(place)
+    at = reserved[place]
     if at is None:
         return "instead" if instead_of_quota(lap, step, allowance) else "waits"
     if at > lap.at and too_late(lap.state, step.path, lap.kit, at, now=lap.at):

@@ -11,7 +11,7 @@ from everstep.domain.scope import FOREIGN, OUR_ITEMS, StateScope
 from everstep.domain.task import Proposal, TaskState
 from everstep.domain.values import JsonValue, Sealed
 from everstep.engine.kit import Kit
-from everstep.engine.passage import RateWish
+from everstep.engine.passage import Place, RateWish
 from everstep.engine.perform import Performance
 from everstep.engine.shared import SlotWish
 
@@ -32,6 +32,7 @@ class Lap:
         "in_final",
         "kit",
         "needs",
+        "places",
         "proposals",
         "proposed",
         "scope",
@@ -58,6 +59,8 @@ class Lap:
         self.needs: set[Digest] = set()
         self.slots: tuple[SlotWish, ...] = ()
         """Slots of a fleet's pools that must be taken first."""
+        self.places: list[Place] = []
+        """Places in rates that this lap uses; one that is not committed leaves them to the next."""
         self.wishes: list[RateWish] = []
         """Places in rates that must be reserved first."""
         budget = state.budget

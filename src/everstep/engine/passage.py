@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from everstep.domain.ids import Instant, StepPath, TaskId, WorkerId
 from everstep.domain.pressure import Load
@@ -18,6 +19,10 @@ FEWER = 4
 """While little is left, a quarter of the places is used."""
 USUAL_RATE = Rate(limit=5, period_ms=1000)
 """Of a provider that nobody gave a rate: never unlimited."""
+
+
+Place: TypeAlias = tuple[TaskId, StepPath, int, str]
+"""Of an attempt among the calls of a provider."""
 
 
 @record
@@ -51,8 +56,8 @@ class Passage:
     """By provider, as the settings say."""
     quotas: Mapping[str, int] = field(default_factory=dict)
     """Calls a day by provider, as the settings say."""
-    reserved: dict[tuple[TaskId, StepPath, int, str], Instant | None] = field(default_factory=dict)
-    """Places that were reserved and not used yet, by attempt and provider; None: there was none left today."""
+    reserved: dict[Place, Instant | None] = field(default_factory=dict)
+    """Places that were reserved and not used yet; None: there was none left today."""
     wellness: Wellness = field(default_factory=Wellness)
     """How those are who would be called."""
     shared: SharedPools | None = None
@@ -121,6 +126,11 @@ class Passage:
             self.reserved[task, wish.step, wish.attempt, wish.allowance.provider] = (
                 max(turns) if len(turns) == len(places) else None
             )
+
+    def used(self, places: Sequence[Place]) -> None:
+        """What a lap did with these is durable."""
+        for place in places:
+            self.reserved.pop(place, None)
 
 
 def name_of(owner: str, allowance: Allowance) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 
 from everstep import Engine, Plan, tool
 from everstep.domain.errors import PlanError, SettingsError
+from everstep.domain.ids import Instant
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.accept import Wish
 from everstep.facade.runnable import as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Event
 from everstep.ports.tool import Ctx, Transient
+from everstep.ports.traffic import Reservation
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
 from everstep.torture import checker
@@ -265,6 +268,42 @@ async def test_the_settings_say_how_often_and_no_provider_is_unlimited(
         await engine.clock.advance("1m")
         assert (await task.refresh()).status == "completed"
         assert at[1] - at[0] == every
+
+
+@pytest.mark.req("7.5")
+async def test_a_place_is_kept_when_another_step_asks_for_one_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One retry becomes due while a place is reserved for another: neither takes the other's look at it away."""
+    at: list[int] = []
+
+    @tool("busy.call", effect="pure", rate="1000/1s")
+    async def call(*, ctx: Ctx) -> None:
+        """Busy, the first time."""
+        at.append(ctx.now())
+        if len(at) <= 2:
+            raise Transient("later")
+
+    engine = TestEngine([call])
+    reserve, places = engine.store.reserve, 0
+
+    async def slow(wishes: Sequence[Reservation]) -> Sequence[Instant | None]:
+        nonlocal places
+        places += len(wishes)
+        assert places < 20, "places are reserved again and again"
+        granted = await reserve(wishes)
+        if places > 2:
+            engine.clock._now = Instant(engine.clock.now() + 3000)
+        return granted
+
+    monkeypatch.setattr(engine.store, "reserve", slow)
+    async with engine:
+        steps: list[JsonObject] = [
+            {"id": name, "tool": "busy.call", "needs": [], "retry": {"times": 1, "delay": delay}}
+            for name, delay in (("a", "1s"), ("b", "2s"))
+        ]
+        task = await engine.start(plan_of(*steps, parallel=2))
+        await engine.clock.advance("10s")
+        assert (await task.refresh()).status == "completed"
+        assert (len(at), places) == (4, 4)
 
 
 @pytest.mark.req("7.5")
