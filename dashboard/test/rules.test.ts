@@ -51,10 +51,19 @@ test("events of a task are taken once and in order", () => {
 });
 
 test("events of all tasks may come again and are dropped", () => {
-  const place = new LinePlace(null);
+  const place = new LinePlace(null, true);
   assert.equal(place.judge({ type: "hello", cursor: "a" }), "news");
   assert.equal(place.after, "a");
   assert.deepEqual([event(1, "t_1", "b"), event(1, "t_2", "c"), event(1, "t_1", "b")].map((one) => place.judge(one)), ["news", "news", "old"]);
+});
+
+test("a hole in the events of a known task is seen, and the place before it is kept", () => {
+  const place = new LinePlace(null, true);
+  assert.deepEqual([event(7, "t_1", "a"), event(8, "t_1", "b"), event(10, "t_1", "c")].map((one) => place.judge(one)), ["news", "news", "hole"]);
+  assert.equal(place.after, "b");
+  assert.deepEqual([event(9, "t_1", "x"), event(10, "t_1", "c")].map((one) => place.judge(one)), ["news", "news"]);
+  const chosen = new LinePlace(null, false);
+  assert.deepEqual([event(7), event(10)].map((one) => chosen.judge(one)), ["news", "news"]);
 });
 
 test("close codes say whether to come back", () => {

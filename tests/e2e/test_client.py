@@ -20,9 +20,9 @@ ASK = {"name": "ask", "steps": [{"id": "q", "tool": "ask", "with": {"question": 
 
 @tool("test.step", effect="pure")
 async def step(seconds: float = 0.0) -> str:
-    """A little later."""
+    """A little later; some take what is in its result for the end of a line."""
     await asyncio.sleep(seconds)
-    return "done"
+    return "done\u2028\x85"
 
 
 def steps(count: int, seconds: float) -> dict[str, Any]:

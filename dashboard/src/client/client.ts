@@ -105,8 +105,9 @@ export class Client {
 
 function placeOf(watching: Watching): TaskPlace | LinePlace {
   const after = watching.after ?? null;
-  if (watching.task === undefined) return new LinePlace(after === null ? null : String(after));
-  return new TaskPlace(after === null ? null : Number(after), watching.types === undefined);
+  const dense = watching.types === undefined;
+  if (watching.task === undefined) return new LinePlace(after === null ? null : String(after), dense);
+  return new TaskPlace(after === null ? null : Number(after), dense);
 }
 
 function wantedOf(watching: Watching, place: TaskPlace | LinePlace): Wanted {

@@ -125,23 +125,30 @@ export class TaskPlace {
 /** How far the stream of all tasks has come: a cursor, and what is known of each task. */
 export class LinePlace {
   after: string | null;
+  private readonly dense: boolean;
   private readonly seen = new Map<string, number>();
 
-  constructor(after: string | null) {
+  constructor(after: string | null, dense: boolean) {
     this.after = after;
+    this.dense = dense;
   }
 
   judge(frame: Frame): Verdict {
+    const verdict = frame.type === "event" && frame.event ? this.next(frame.event.task, frame.event.seq) : "news";
+    if (verdict === "hole") return verdict;
     if (frame.cursor !== undefined && (frame.type !== "hello" || this.after === null)) this.after = frame.cursor;
-    if (frame.type !== "event" || !frame.event) return "news";
-    const { task, seq } = frame.event;
-    const last = this.seen.get(task) ?? 0;
+    return verdict;
+  }
+
+  private next(task: string, seq: number): Verdict {
+    const last = this.seen.get(task);
+    if (this.dense && last !== undefined && seq > last + 1) return "hole";
     this.seen.delete(task);
-    this.seen.set(task, Math.max(last, seq));
+    this.seen.set(task, Math.max(last ?? 0, seq));
     if (this.seen.size > TASKS_KNOWN_MAX) {
       const oldest = this.seen.keys().next();
       if (!oldest.done) this.seen.delete(oldest.value);
     }
-    return seq <= last ? "old" : "news";
+    return seq <= (last ?? 0) ? "old" : "news";
   }
 }

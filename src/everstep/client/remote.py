@@ -225,7 +225,7 @@ class _Watch:
         self.path = path_of("events") if task is None else path_of("tasks", task, "events")
         self.place: TaskPlace | LinePlace
         if task is None:
-            self.place = LinePlace(None if after is None else str(after))
+            self.place = LinePlace(None if after is None else str(after), dense=types is None)
         else:
             self.place = TaskPlace(None if after is None else int(after), dense=types is None)
         self.until_end = until_end and task is not None

@@ -114,24 +114,27 @@ class TaskPlace:
 class LinePlace:
     """How far the stream of all tasks has come: a cursor, and what is known of each task."""
 
-    def __init__(self, after: str | None) -> None:
+    def __init__(self, after: str | None, *, dense: bool) -> None:
         self.after: str | None = after
+        self._dense = dense
         self._seen: OrderedDict[str, int] = OrderedDict()
 
     def takes(self, frame: Frame) -> bool:
-        """Whether a frame is news: after a reconnect an event may come again."""
+        """Whether a frame is news: after a reconnect an event may come again; raises Hole as that of a task does."""
+        news = frame["type"] != "event" or self._is_next(frame["event"]["task"], frame["event"]["seq"])
         if "cursor" in frame and (frame["type"] != "hello" or self.after is None):
             self.after = frame["cursor"]
-        if frame["type"] != "event":
-            return True
-        task, seq = frame["event"]["task"], frame["event"]["seq"]
-        if seq <= self._seen.pop(task, 0):
-            self._seen[task] = seq
-            return False
-        self._seen[task] = seq
+        return news
+
+    def _is_next(self, task: str, seq: int) -> bool:
+        last = self._seen.get(task)
+        if self._dense and last is not None and seq > last + 1:
+            raise Hole
+        self._seen[task] = max(seq, last or 0)
+        self._seen.move_to_end(task)
         if len(self._seen) > TASKS_KNOWN_MAX:
             self._seen.popitem(last=False)
-        return True
+        return seq > (last or 0)
 
 
 class Hole(Exception):

@@ -1,7 +1,7 @@
 """One try of one way: frames until it ends. Every end is an exception that says what to do."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, Final, Protocol
 from urllib.parse import quote, urlencode
 
@@ -155,8 +155,8 @@ async def server_sent(http: Any, wanted: Wanted) -> AsyncGenerator[Frame, None]:
         async with http.stream("GET", f"{wanted.path}{wanted.query()}", headers=headers, timeout=SILENCE_S) as reply:
             if reply.status_code != 200:
                 raise ended(reply.status_code, reply.headers, await reply.aread())
-            async for line in reply.aiter_lines():
-                if line.startswith("data: "):
+            async for line in _lines(reply.aiter_bytes()):
+                if line.startswith(b"data: "):
                     frame: Frame = json.loads(line[6:])
                     if frame["type"] == "bye" and frame["reason"] == UNTIL_END:
                         raise Over
@@ -164,6 +164,15 @@ async def server_sent(http: Any, wanted: Wanted) -> AsyncGenerator[Frame, None]:
     except httpx2.HTTPError as error:
         raise Cut(str(error) or type(error).__name__) from error
     raise Cut("the server ended the stream")
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """As the protocol ends them: texts may hold characters at which others begin a new line."""
+    rest = b""
+    async for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line
 
 
 async def poll(http: Any, wanted: Wanted) -> AsyncGenerator[Frame, None]:  # noqa: ANN401 -- imported when needed

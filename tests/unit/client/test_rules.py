@@ -85,7 +85,7 @@ def test_a_snapshot_replaces_what_was_known() -> None:
 
 
 def test_events_of_all_tasks_may_come_again_and_are_dropped() -> None:
-    place = LinePlace(None)
+    place = LinePlace(None, dense=True)
     assert place.takes({"type": "hello", "cursor": "a"})
     assert place.after == "a"
     assert place.takes(event(1, cursor="b"))
@@ -95,6 +95,18 @@ def test_events_of_all_tasks_may_come_again_and_are_dropped() -> None:
     assert place.after == "d"
     assert place.takes({"type": "hello", "cursor": "z"})
     assert place.after == "d"
+
+
+def test_a_hole_in_the_events_of_a_known_task_is_seen_and_the_place_before_it_is_kept() -> None:
+    place = LinePlace(None, dense=True)
+    assert place.takes(event(7, cursor="a"))
+    assert place.takes(event(8, cursor="b"))
+    with pytest.raises(Hole):
+        place.takes(event(10, cursor="c"))
+    assert place.after == "b"
+    assert [place.takes(event(seq, cursor=str(seq))) for seq in (9, 10)] == [True, True]
+    chosen = LinePlace(None, dense=False)
+    assert [chosen.takes(event(seq)) for seq in (7, 10)] == [True, True]
 
 
 @pytest.mark.parametrize("code", [1001, 1006, 1011, 1012, 1013, None])
