@@ -180,7 +180,7 @@ class Channel:
     def join(self, seat: Seat) -> bool:
         """Take part from here on; False: read the journal up to `last` first."""
         if self.end is not None:
-            seat.outlet.finish(self.end, self._farewell(self.end, seat))
+            seat.outlet.finish(self.end)
             return True
         if seat.place < self.last:
             return False
@@ -204,7 +204,7 @@ class Channel:
         if self.end is None:
             self.end = end
             for seat in self.seats:
-                seat.outlet.finish(end, self._farewell(end, seat))
+                seat.outlet.finish(end)
 
     async def close(self) -> None:
         """Nobody watches any more."""
@@ -213,9 +213,6 @@ class Channel:
             self._foreseeing.cancel()
         with suppress(asyncio.CancelledError):
             await self._following
-
-    def _farewell(self, end: End, seat: Seat) -> Frame:
-        return frames.bye(end.reason, Seq(seat.place))
 
     # Between events
 

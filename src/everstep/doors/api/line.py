@@ -107,7 +107,7 @@ class Line:
     def join(self, owner: str, seat: Seat) -> bool:
         """Take part from here on; False: read up to `place` first."""
         if self.end is not None:
-            seat.outlet.finish(self.end, frames.bye(self.end.reason, self.cursor))
+            seat.outlet.finish(self.end)
             return True
         if seat.place < self.place:
             return False
@@ -127,7 +127,7 @@ class Line:
         if self.end is None:
             self.end = end
             for seat in (seat for seats in self.seats.values() for seat in seats):
-                seat.outlet.finish(end, frames.bye(end.reason, self.cursor))
+                seat.outlet.finish(end)
 
     async def close(self) -> None:
         """Nobody watches any more."""

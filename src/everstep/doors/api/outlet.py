@@ -73,11 +73,9 @@ class Outlet:
             self._ticks[task] = frame
             self._wake()
 
-    def finish(self, end: End, last: Frame | None = None) -> None:
-        """What waits is still sent, then `last`."""
+    def finish(self, end: End) -> None:
+        """What waits is still sent."""
         if self.end is None:
-            if last is not None:
-                self._frames.append(last)
             self.end = end
             self._wake()
 

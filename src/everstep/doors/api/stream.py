@@ -25,8 +25,8 @@ from everstep.ports.store import Journaled, Placed
 from everstep.wire.task import task_json
 
 PAGE: Final = 500
-WITH_BYE: Final = frozenset({1013, 4401, 4404})
-"""Ends that a watcher is told of even where there are no close codes."""
+WITH_BYE: Final = frozenset({1001, 1011, 1013, 4401, 4404})
+"""Ends that a watcher is told of in a frame too, with the place that it has come to: there it goes on."""
 
 
 class Watch(ABC):
@@ -118,7 +118,8 @@ class TaskWatch(Watch):
             while not channel.join(seat):
                 async for frame in self._replay():
                     yield frame
-            yield frames.live(Seq(seat.place))
+            if channel.end is None:
+                yield frames.live(Seq(seat.place))
             async for frame in self._live():
                 yield frame
         finally:
@@ -175,7 +176,8 @@ class LineWatch(Watch):
             while not line.join(owner, seat):
                 async for frame in self._replay(line):
                     yield frame
-            yield frames.live(line.cursor)
+            if line.end is None:  # who is told good-bye may be far from where the line is
+                yield frames.live(line.cursor)
             async for frame in self._live():
                 yield frame
         finally:

@@ -9,6 +9,7 @@ import pytest
 
 from everstep.domain.pressure import Reading
 from everstep.domain.values import JsonValue
+from everstep.doors.api import stream
 from everstep.doors.api.line import START
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
@@ -237,4 +238,19 @@ async def test_the_engine_says_good_bye(window: Window) -> None:
     window.api.close()
     assert await watch.next() == {"type": "bye", "reason": "shutdown", "cursor": live["cursor"]}
     assert (await Watch(window).until("bye"))[-1]["reason"] == "shutdown"
+    await watch.close()
+
+
+@pytest.mark.req("3.6")
+async def test_who_is_behind_at_the_good_bye_goes_on_from_what_it_was_given(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "PAGE", 2)
+    task = str((await window.start(ECHO))["id"])
+    await window.engine.clock.advance("1s")
+    watch = Watch(window, f"?after={START}")
+    assert await watch.events(1) == [(task, 1)]
+    window.api.close()
+    *_, last, bye = await watch.until("bye")
+    assert (last["event"]["seq"], bye["cursor"]) == (2, last["cursor"])
     await watch.close()

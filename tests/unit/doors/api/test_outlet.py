@@ -24,15 +24,14 @@ async def everything(outlet: Outlet) -> list[Frame]:
     return found
 
 
-async def test_frames_come_in_their_order_and_the_last_one_ends_it() -> None:
+async def test_frames_come_in_their_order_and_none_after_the_end() -> None:
     outlet = Outlet(BOUNDS)
     said = [frame() for _ in range(5)]
     for one in said:
         outlet.put(one)
-    bye = frame("bye")
-    outlet.finish(SHUTDOWN, bye)
+    outlet.finish(SHUTDOWN)
     outlet.put(frame())
-    assert await everything(outlet) == [*said, bye]
+    assert await everything(outlet) == said
     assert outlet.end is SHUTDOWN
 
 
