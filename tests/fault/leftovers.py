@@ -67,13 +67,15 @@ async def carry(folder: Path, tasks: int) -> None:
     config: JsonObject = {
         "workspace": str(folder / "work"),
         "containment.uid_base": 0,
+        "engine.max_recoveries": 1000,  # here nobody is to blame for the kills
         "log_level": "error",
         "shell.commands": {"sh": {"program": "/bin/sh", "arguments": ["-c", "(?s).*"], "effect": "idempotent"}},
     }
     async with Engine(folder / "store" / "s.db", tools=[large, apart], config=config) as engine:
         every = [await engine.start(plan_of(n), key=f"left-{n}") for n in range(tasks)]
-        ends = [(await task.result()).status for task in every]
-    sys.stdout.write(f"{ends.count('completed')} completed")
+        ended = [await task.result() for task in every]
+    others = sorted({f", {one.status}: {one.error}" for one in ended if one.status != "completed"})
+    sys.stdout.write(f"{sum(one.status == 'completed' for one in ended)} completed{''.join(others)}")
 
 
 def campaign(folder: Path, tasks: int, kills: int, seed: int = 1) -> list[str]:

@@ -6,9 +6,10 @@
 
 A seed draws a script (what somebody does, which faults come, how long things take) and the order in which the loop runs
 what is ready. Faults: the engine dies and another takes over; another takes over while the first still believes it is
-alive, so that its late writes have to be refused; commits are refused by a failing store. Then all faults stop, every
-question is answered, and every task has to end. The checker judges journal and effects. The store is the one in memory:
-the same guards and the same journal code as on a disk, but no SQL.
+alive, so that its late writes have to be refused; commits are refused by a failing store. In half of the seeds every
+verb of the store and every call takes its time, as on a machine with too much to do. Then all faults stop, every
+question is answered, and every task has to end, slow as the store may be. The checker judges journal and effects. The
+store is the one in memory: the same guards and the same journal code as on a disk, but no SQL.
 """
 
 import argparse
@@ -17,23 +18,24 @@ import hashlib
 import json
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from everstep import Ctx, Plan, Task, tool
-from everstep.adapters.stores.memory import MemoryStore
-from everstep.domain.task import StepCommit
-from everstep.errors import EverstepError, Unavailable
+from everstep import Ctx, Plan, Task, Transient, tool
+from everstep.domain.ids import Instant
+from everstep.errors import EverstepError
 from everstep.facade.views import Pause
-from everstep.ports.store import Commit
 from everstep.testing import TestEngine
-from everstep.testing.clock import VirtualClock
+from everstep.testing.clock import VirtualClock, settle
 from everstep.testing.timeline import journal_of
 from everstep.torture.checker import Bounds, judge
 from everstep.torture.history import Effect, Logs
 from everstep.torture.results import Line, Results, verdict
+from tests.fault.slow_store import SimStore
+
+T = TypeVar("T")
 
 ACTS = (
     "advance",
@@ -50,10 +52,16 @@ ACTS = (
     "refuse",
 )
 LENGTH_MAX = 40
+LONG = "long " * 8_000
+"""More than an event holds, so that it has to be read again."""
 HEAL_ROUNDS = 400
 SEEDS, CHUNK = 2_000, 100
 ENDED = ("completed", "failed", "cancelled")
-PLAN: dict[str, Any] = {
+LATENCIES_MS = (0, 20, 400, 3_000)
+TURNS = 50
+PATIENCE = 20_000
+"""Timers that may fire before somebody who asked has an answer."""
+PLAIN: dict[str, Any] = {
     "name": "sim",
     "parallel": 2,
     "steps": [
@@ -64,6 +72,22 @@ PLAN: dict[str, Any] = {
     ],
     "finally": [{"id": "tidy", "tool": "sim.pure"}],
 }
+BUSY: dict[str, Any] = {
+    "name": "busy",
+    "parallel": 3,
+    "steps": [
+        {"id": "a", "tool": "sim.busy", "needs": [], "retry": {"times": 3, "delay": "1s"}},
+        {"id": "b", "tool": "sim.busy", "needs": [], "retry": {"times": 3, "delay": "2s"}},
+        {"id": "c", "tool": "sim.busy", "needs": [], "for_each": [1, 2, 3], "parallel": 2, "pool": "narrow"},
+        {"id": "long", "tool": "sim.long", "needs": []},
+        {"id": "rest", "tool": "wait", "with": {"for": "3s"}, "needs": ["long"]},
+        {"id": "d", "tool": "sim.once", "needs": ["a", "b", "rest"], "on_error": "pause"},
+        {"id": "e", "tool": "sim.read", "with": {"text": "${long.text}"}, "needs": ["c", "d"], "pool": "narrow"},
+    ],
+    "finally": [{"id": "tidy", "tool": "sim.pure"}],
+}
+SHAPES = {"plain": PLAIN, "busy": BUSY}
+"""Questions and effects; or rates, retries that come due together, pools, large outputs and timers."""
 
 
 class Act(NamedTuple):
@@ -72,6 +96,17 @@ class Act(NamedTuple):
     turns: int
     what: str
     draw: float
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a seed draws first: how long a verb of the store takes at most, and which plan the tasks have."""
+
+    latency_ms: int = 0
+    shape: str = "plain"
+
+
+QUICK = Options()
 
 
 class SimLoop(asyncio.SelectorEventLoop):
@@ -94,73 +129,87 @@ class SimLoop(asyncio.SelectorEventLoop):
             super()._run_once()  # type: ignore[misc]
 
 
-class Refusing(MemoryStore):
-    """A store that fails now and then, before it has written."""
-
-    refusals = 0
-
-    async def commit_steps(self, commits: Sequence[StepCommit]) -> Sequence[Commit]:
-        await asyncio.sleep(0)
-        if self.refusals > 0:
-            self.refusals -= 1
-            raise Unavailable("the store fails")
-        return await super().commit_steps(commits)
-
-
 @dataclass
 class World:
     """What was really done, in order."""
 
     clock: VirtualClock
     chance: random.Random
+    latency_ms: int = 0
+    failures: float = 0.6
+    """How many of the first calls of somebody busy fail."""
     effects: list[Effect] = field(default_factory=list)
 
     def tools(self, incarnation: str) -> list[object]:
         """Tools of one engine: they tell the world which one called."""
 
-        async def work(ctx: Ctx) -> dict[str, int]:
-            for what in ("start", "end"):
-                said = (ctx.task_id, ctx.step_id, ctx.attempt, ctx.idempotency_key, int(incarnation), incarnation)
-                self.effects.append(Effect(*said, what, self.clock.now(), output={"n": 1}))
-                for _ in range(self.chance.randrange(6)):
-                    await asyncio.sleep(0)
-            return {"n": 1}
+        async def work(ctx: Ctx, output: dict[str, Any], *, busy: bool = False) -> dict[str, Any]:
+            said = (ctx.task_id, ctx.step_id, ctx.attempt, ctx.idempotency_key, int(incarnation), incarnation)
+            self.effects.append(Effect(*said, "start", self.clock.now(), output=output))
+            await self.pause()
+            if busy and self.chance.random() < self.failures:
+                raise Transient("later")
+            self.effects.append(Effect(*said, "end", self.clock.now(), output=output))
+            await self.pause()
+            return output
 
         def made(name: str, effect: str) -> object:
             @tool(name, effect=effect)
-            async def called(*, ctx: Ctx) -> dict[str, int]:
-                return await work(ctx)
+            async def called(*, ctx: Ctx) -> dict[str, Any]:
+                return await work(ctx, {"n": 1})
 
             return called
 
-        return [made("sim.once", "once"), made("sim.idempotent", "idempotent"), made("sim.pure", "pure")]
+        @tool("sim.busy", effect="pure", rate="3/1s")
+        async def often(*, ctx: Ctx) -> dict[str, Any]:
+            return await work(ctx, {"n": 1}, busy=ctx.attempt <= 3)
+
+        @tool("sim.long", effect="pure")
+        async def long(*, ctx: Ctx) -> dict[str, Any]:
+            return await work(ctx, {"n": 1, "text": LONG})
+
+        @tool("sim.read", effect="pure")
+        async def read(text: str, *, ctx: Ctx) -> dict[str, Any]:
+            return await work(ctx, {"n": len(text)})
+
+        plain = [made("sim.once", "once"), made("sim.idempotent", "idempotent"), made("sim.pure", "pure")]
+        return [*plain, often, long, read]
+
+    async def pause(self) -> None:
+        """A while: of turns, or of time."""
+        for _ in range(self.chance.randrange(6)):
+            await asyncio.sleep(0)
+        if self.latency_ms:
+            await self.clock.sleep_until(Instant(self.clock.now() + self.chance.randrange(self.latency_ms)))
 
 
 class Simulation:
     """One seed."""
 
-    def __init__(self, seed: int, script: Sequence[Act]) -> None:
+    def __init__(self, seed: int, script: Sequence[Act], options: Options) -> None:
         self._script = script
+        self._options = options
         self._chance = random.Random(seed)
         self._clock = VirtualClock()
-        self._store = Refusing()
-        self._world = World(self._clock, self._chance)
+        self._store = SimStore(self._clock, self._chance, options.latency_ms)
+        self._world = World(self._clock, self._chance, options.latency_ms)
         self._engines: list[TestEngine] = []
         self._tasks: list[str] = []
         self._births = 0
 
     async def run(self) -> list[str]:
         """The script, then healing; what the checker says."""
-        await self._born()
-        await self._start(0.5)
+        await self._through(self._born())
+        await self._through(self._start(0.5))
         for act in self._script:
             for _ in range(act.turns):
                 await asyncio.sleep(0)
             try:
-                await getattr(self, f"_{act.what}")(act.draw)
+                await self._through(getattr(self, f"_{act.what}")(act.draw))
             except EverstepError:
                 continue  # what is refused is refused
         stuck = await self._heal()
+        self._store.latency_ms = 0
         logs = Logs(effects=tuple(self._world.effects))
         found = judge(await journal_of(self._store), logs, Bounds(max_recoveries=1000, healed=not stuck))
         return [*stuck, *(f"{one.check} {one.task} {one.seq}: {one.what}" for one in found)]
@@ -171,6 +220,19 @@ class Simulation:
         text = "\n".join(f"{e.task} {e.seq} {e.type} {e.at}" for events in journals for e in events)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    async def _through(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let time pass until it is done: who asks waits for a slow store."""
+        if not self._options.latency_ms:
+            return await work
+        doing = asyncio.ensure_future(work)
+        for _ in range(PATIENCE):
+            await settle(TURNS)
+            if doing.done():
+                return doing.result()
+            await self._clock.skip()
+        doing.cancel()
+        raise AssertionError(f"C14 never returns: {work}")
+
     @property
     def _now(self) -> TestEngine:
         return self._engines[-1]
@@ -178,7 +240,7 @@ class Simulation:
     async def _born(self) -> None:
         self._births += 1
         number = self._births
-        config: dict[str, Any] = {"engine": {"max_recoveries": 1000}}
+        config: dict[str, Any] = {"engine": {"max_recoveries": 1000}, "pools": {"narrow": 2}}
         engine = TestEngine(
             self._world.tools(str(number)), seed=number, store=self._store, clock=self._clock, config=config
         )
@@ -197,7 +259,7 @@ class Simulation:
 
     async def _start(self, draw: float) -> None:
         if len(self._tasks) < 6:
-            task = await self._now.start(Plan.from_dict(PLAN), key=f"k{len(self._tasks)}-{draw}")
+            task = await self._now.start(Plan.from_dict(SHAPES[self._options.shape]), key=f"k{len(self._tasks)}-{draw}")
             self._tasks.append(task.id)
 
     async def _answer(self, draw: float) -> None:
@@ -252,16 +314,17 @@ class Simulation:
     async def _heal(self) -> list[str]:
         """No more faults: every question is answered, and every task comes to its end."""
         self._store.refusals = 0
+        self._world.failures = 0.0
         tasks: list[Task] = []
-        await self._crash(0.0)
+        await self._through(self._crash(0.0))
         for _ in range(HEAL_ROUNDS):
             await self._clock.advance("5s")
-            tasks = [await self._now.get(name) for name in self._tasks]
+            tasks = [await self._through(self._now.get(name)) for name in self._tasks]
             if all(task.status in ENDED for task in tasks):
                 return []
             for pause in self._now.inbox.all:
                 try:
-                    await self._settle(pause, 0.9)
+                    await self._through(self._settle(pause, 0.9))
                 except EverstepError:
                     continue
         left = [f"{task.id} {task.status}" for task in tasks if task.status not in ENDED]
@@ -276,11 +339,18 @@ def script_of(seed: int) -> list[Act]:
     return [Act(chance.randrange(40), chance.choice(allowed), chance.random()) for _ in range(length)]
 
 
-def simulate(seed: int, script: Sequence[Act]) -> tuple[list[str], str]:
+def options_of(seed: int) -> Options:
+    """What the seed says first."""
+    chance = random.Random(f"options {seed}")
+    slow = chance.random() < 0.5
+    return Options(chance.choice(LATENCIES_MS[1:]) if slow else 0, chance.choice([*SHAPES]))
+
+
+def simulate(seed: int, script: Sequence[Act], options: Options = QUICK) -> tuple[list[str], str]:
     """What is wrong, and the trace."""
 
     async def whole() -> tuple[list[str], str]:
-        simulation = Simulation(seed, script)
+        simulation = Simulation(seed, script, options)
         wrong = await simulation.run()
         trace = await simulation.trace()
         for engine in simulation._engines:
@@ -308,9 +378,9 @@ def play(first: int, seeds: int) -> Line:
     """So many seeds; one in a hundred twice, to be sure that a seed is a story."""
     wrong: list[str] = []
     for seed in range(first, first + seeds):
-        found, trace = simulate(seed, script_of(seed))
+        found, trace = simulate(seed, script_of(seed), options_of(seed))
         wrong += [f"seed {seed}: {what}" for what in found[:3]]
-        if seed % 100 == 0 and simulate(seed, script_of(seed))[1] != trace:
+        if seed % 100 == 0 and simulate(seed, script_of(seed), options_of(seed))[1] != trace:
             wrong.append(f"seed {seed}: the same seed gave another story")
     return {"verdict": verdict(wrong), "states": seeds, "violations": wrong[:20]}
 
@@ -322,11 +392,12 @@ def main() -> int:
     parser.add_argument("--seeds", type=int)
     given = parser.parse_args()
     if given.seed is not None:
-        script = script_of(given.seed)
-        wrong, _ = simulate(given.seed, script)
+        script, options = script_of(given.seed), options_of(given.seed)
+        wrong, _ = simulate(given.seed, script, options)
         if wrong:
-            script = shrunk(script, lambda shorter: bool(simulate(given.seed, shorter)[0]))
-            wrong, _ = simulate(given.seed, script)
+            script = shrunk(script, lambda shorter: bool(simulate(given.seed, shorter, options)[0]))
+            wrong, _ = simulate(given.seed, script, options)
+        print(options)
         print("\n".join([*(f"{act.turns:>3} {act.what} {act.draw:.3f}" for act in script), *wrong]))
         return 1 if wrong else 0
     if given.seeds is not None:
