@@ -13,7 +13,7 @@ import platform
 import sqlite3
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -43,6 +43,7 @@ def main() -> int:
         "machine": machine(),
         "commits": sorted({line["commit"] for line in lines}),
         "faults": [*figures(rows, lines)],
+        "peers": [*peers(lines)],
     }
     given.results.with_name("torture-report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     PAGE.write_text("\n".join(page(rows, report)) + "\n", encoding="utf-8")
@@ -82,6 +83,11 @@ def figures(rows: Mapping[str, Any], lines: Iterable[Json]) -> Iterator[Json]:
         }
 
 
+def peers(lines: Iterable[Json]) -> Iterator[Json]:
+    """What the same kills made of other engines: the newest line of each."""
+    yield from {line["fault"]: line for line in lines if line["fault"].startswith("peer ")}.values()
+
+
 def spoken(seeds: list[int]) -> str:
     """Seeds in few words."""
     return "" if not seeds else str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
@@ -107,6 +113,7 @@ def page(rows: Mapping[str, Any], report: Json) -> Iterator[str]:
     for one in report["faults"]:
         for why in one["not_run"]:
             yield f"\n{one['fault']} was not run: {why}"
+    yield from beside(report["peers"])
     for name, title in (
         ("checks", "Checks of the history"),
         ("security", "Security"),
@@ -114,6 +121,31 @@ def page(rows: Mapping[str, Any], report: Json) -> Iterator[str]:
     ):
         yield from table(title, rows[name])
     yield from advisories()
+
+
+def beside(lines: Sequence[Json]) -> Iterator[str]:
+    """The ledger of every engine, and what it promises with which settings."""
+    yield ""
+    yield "## The same kills, other engines"
+    yield ""
+    yield "`python -m bench.kill`: 20 steps in line, 6 of them effects that must not be repeated; the process group is"
+    yield "killed at random moments of a seed, and the server beside it at every third start. *Doubled* counts effects"
+    yield "that must not be repeated and were, without anybody's decision; *dark* what was made and is not recorded."
+    yield ""
+    yield "| engine | kills | expected | made | recorded | lost | doubled | dark | asked | moves again after |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    ran = [line for line in lines if line["verdict"] != "not_run"]
+    names = ("kills", "expected", "made", "recorded", "lost", "doubled", "dark", "asked")
+    for line in ran:
+        again = "" if line["moves_again_s"] is None else f"{line['moves_again_s']:.2f} s"
+        yield f"| {line['engine']} | {' | '.join(str(line.get(name, 0)) for name in names)} | {again} |"
+    yield ""
+    for line in ran:
+        known = ", ".join(f"{name} {version}" for name, version in line["versions"].items()) or "this commit"
+        yield f"- {line['engine']} ({known}; {line['settings']}): {line['claim']}."
+    for line in lines:
+        if line["verdict"] == "not_run":
+            yield f"- {line['fault'].removeprefix('peer ')} was not run: {line['why']}"
 
 
 def table(title: str, rows: Mapping[str, Json]) -> Iterator[str]:

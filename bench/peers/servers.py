@@ -5,6 +5,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,9 +22,48 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-@contextmanager
-def restate(place: Path, folder: Path) -> Iterator[str]:
-    """One node with its own log."""
+@dataclass(slots=True)
+class Beside:
+    """A server in a folder of its own, which can be killed and started again at the same address."""
+
+    address: str
+    command: list[str]
+    folder: Path
+    environ: dict[str, str]
+    how: dict[str, Any] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Begin, or begin again; it may not answer yet."""
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=self.folder,
+                env={**os.environ, **self.environ},
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                **self.how,
+            )
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """As it likes to be stopped."""
+        assert self.process is not None
+        self.process.terminate()
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+def restate_server(place: Path, folder: Path) -> Beside:
+    """One node with its own log; its address is ingress, admin, and a port for whoever it calls."""
     ingress, admin, node, own = map(str, free_ports(4))
     program = next((place / "node_modules" / "@restatedev").glob("restate-server-*/bin/restate-server"))
     told = {
@@ -36,12 +76,11 @@ def restate(place: Path, folder: Path) -> Iterator[str]:
         "RESTATE_BASE_DIR": str(folder),
     }
     where = ("--listen-mode", "tcp", "--bind-ip", "127.0.0.1", "--bind-port", node)
-    with _running([str(program), "--no-logo", "--node-name", "bench", *where], folder, told):
-        yield f"{ingress},{admin},{own}"
+    command = [str(program), "--no-logo", "--node-name", "bench", *where]
+    return Beside(f"{ingress},{admin},{own}", command, folder, told)
 
 
-@contextmanager
-def temporal(place: Path, folder: Path) -> Iterator[str]:
+def temporal_server(place: Path, folder: Path) -> Beside:
     """The dev server on a file; its program is repackaged by a third party, so it does not run as root."""
     (port,) = free_ports(1)
     how: dict[str, Any] = {}
@@ -50,22 +89,28 @@ def temporal(place: Path, folder: Path) -> Iterator[str]:
         how = {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
     command = ["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     file = ["--db-filename", str(folder / "temporal.db")]
-    with _running([str(place / "bin" / "temporal"), *command, *file], folder, {"HOME": str(folder)}, **how):
-        yield f"127.0.0.1:{port}"
+    program = str(place / "bin" / "temporal")
+    return Beside(f"127.0.0.1:{port}", [program, *command, *file], folder, {"HOME": str(folder)}, how)
 
 
 @contextmanager
-def _running(command: list[str], folder: Path, environ: dict[str, str], **how: Any) -> Iterator[None]:  # noqa: ANN401 -- as Popen has it
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, **environ}, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **how
-        )
+def restate(place: Path, folder: Path) -> Iterator[str]:
+    """While it is needed."""
+    with _running(restate_server(place, folder)) as address:
+        yield address
+
+
+@contextmanager
+def temporal(place: Path, folder: Path) -> Iterator[str]:
+    """While it is needed."""
+    with _running(temporal_server(place, folder)) as address:
+        yield address
+
+
+@contextmanager
+def _running(server: Beside) -> Iterator[str]:
+    server.start()
     try:
-        yield
+        yield server.address
     finally:
-        process.terminate()
-        try:
-            process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        server.stop()

@@ -45,6 +45,15 @@ class Account:
     decisions: Mapping[str, int]
 
 
+def account_in(folder: Path) -> Account | None:
+    """As a child has left it there; None while it has not."""
+    path = folder / "result.json"
+    if not path.exists():
+        return None
+    said = json.loads(path.read_text(encoding="utf-8"))
+    return Account(said["outputs"], said["recorded"], said["asked"], said["decisions"])
+
+
 class Subject(Protocol):
     """An engine under trial: started and started again the same way, asked only from outside."""
 
@@ -85,11 +94,7 @@ class EverstepSubject:
             )
 
     def account(self) -> Account | None:
-        path = self._folder / "result.json"
-        if not path.exists():
-            return None
-        said = json.loads(path.read_text(encoding="utf-8"))
-        return Account(said["outputs"], said["recorded"], said["asked"], said["decisions"])
+        return account_in(self._folder)
 
     def judge(self, logs: Logs) -> Iterable[Violation]:
         try:
