@@ -1,6 +1,6 @@
 """Outcomes of one task as the first events of another."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from everstep.domain import events as e
 from everstep.domain.changes import Change
@@ -10,20 +10,31 @@ from everstep.domain.reopen import Again, items_of
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Command, NewTask, StepState, TaskState, row_of
 from everstep.domain.values import JsonObject
+from everstep.domain.wishes import Fork
 
 
-def copied(state: TaskState, again: Again, arguments: Mapping[str, JsonObject]) -> tuple[e.Draft, ...]:
-    """What a fork begins with: outcomes that are kept, and other arguments for what is done anew."""
-    if state.plan.durable is not None:
-        return _copied_calls(state, again)
+def copied(state: TaskState, again: Again, wish: Fork) -> tuple[e.Draft, ...]:
+    """What a fork begins with: what was said of it, and the outcomes that are kept."""
+    return (*_said(wish), *(_copied_calls if state.plan.durable is not None else _copied_steps)(state, again))
+
+
+def _said(wish: Fork) -> Iterator[e.Draft]:
+    """Other arguments for what is done anew, and why it is done."""
+    changes: JsonObject = {}
+    if wish.arguments:
+        changes["arguments"] = {name: dict(value) for name, value in wish.arguments.items()}
+    if wish.note:
+        changes["note"] = wish.note
+    if changes:
+        yield e.Draft(body=e.TaskUpdated(changes=changes))
+
+
+def _copied_steps(state: TaskState, again: Again) -> tuple[e.Draft, ...]:
     drafts = [_outcome(state.steps[path]) for path in again.kept]
     for path in again.partly:
         started = e.StepStarted(title=state.specs[path].title or path, items=state.steps[path].items)
         standing = [item for item in items_of(state, path) if item.status is StepStatus.COMPLETED]
         drafts += [e.Draft(body=started, step=path), *(_outcome(item) for item in standing)]
-    if arguments:
-        given = e.TaskUpdated(changes={"arguments": {name: dict(value) for name, value in arguments.items()}})
-        drafts.insert(0, e.Draft(body=given))
     return tuple(drafts)
 
 

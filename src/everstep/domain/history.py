@@ -29,13 +29,15 @@ class Kind(StrEnum):
     PLAN = "plan"
     """Tasks of a plan from start to end: `success`, `partial`, `failed`, `cancelled`."""
     PHASE = "phase"
-    """Waits: `queued` of a task; `awaiting_approval`, `awaiting_person` of a step. No outcome."""
+    """Waits: `queued` of a task; `awaiting_approval`, `awaiting_person` of a step, with the answer, or `expired`."""
     CALIBRATION = "calibration"
     """First estimates of a plan's tasks, held against their ends: `covered`, `under`, `over`; the time is the work."""
 
 
 SUCCEEDED: Final = "succeeded"
 RETRY: Final = "retry"
+EXPIRED: Final = "expired"
+"""Nobody answered in time."""
 
 
 @hot_record

@@ -47,7 +47,15 @@ class Stats:
     tools: dict[str, Group] = field(default_factory=dict)
     steps: dict[tuple[str, str], Group] = field(default_factory=dict)
     phases: dict[str, Sketch] = field(default_factory=dict)
+    approvals: Counter[str] = field(default_factory=Counter)
+    """How questions for approval were answered."""
     calibration: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def rejects(self) -> float | None:
+        """Which share of the questions for approval was rejected."""
+        asked = sum(self.approvals.values())
+        return self.approvals["reject"] / asked if asked else None
 
     @property
     def calls_ms(self) -> float:
@@ -74,6 +82,8 @@ def stats_of(rows: Iterable[HistoryRow]) -> Stats:
                     group.well.merge(row.sketch)
             case Kind.PHASE:
                 _phase(stats, row.key.name, row)
+                if row.key.name == "awaiting_approval" and row.key.outcome:
+                    stats.approvals[row.key.outcome] += round(row.sketch.n)
             case Kind.CALIBRATION:
                 stats.calibration[row.key.outcome] += round(row.sketch.n)
     return stats

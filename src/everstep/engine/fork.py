@@ -45,7 +45,7 @@ async def fork(state: TaskState, who: Who, wish: Fork, kit: Kit) -> Submitted:
     new, created = new_task(replace(request, parent=Link(task=state.id, step=again.from_step, link="fork_of")), kit)
     if created.inputs.digest != state.inputs.digest:  # items may be others
         again = replace(again, partly=())
-    drafts = copied(state, again, wish.arguments)
+    drafts = copied(state, again, wish)
     kit.fault("fork.create.before")
     made = await create(replace(new, commands=(beginning(queued(new), new, drafts),) if drafts else ()), kit)
     kit.fault("fork.create.after")

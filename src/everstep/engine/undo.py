@@ -47,7 +47,8 @@ async def undo(told: Told, who: Who, wish: Undo, kit: Kit, *, name: Naming) -> S
     )
     new, _ = new_task(request, kit)
     steps: JsonObject = {str(path): taken_by for path, taken_by in found.undo.items()}
-    mark = TaskUpdated(changes={"undone": {"by": new.id, "steps": steps}})
+    note: JsonObject = {"note": wish.note} if wish.note else {}
+    mark = TaskUpdated(changes={"undone": {"by": new.id, "steps": steps}, **note})
     beside = Command(
         task=state.id,
         status=state.status,

@@ -47,7 +47,7 @@ def stats_json(
             for place, one in _by_time(stats.steps)[:STEPS_SHOWN]
         ],
         "phases": _phases(stats.phases),
-        "approval_wait": _times(approvals),
+        "approval_wait": {**_times(approvals), "rejects": _rounded(stats.rejects)},
         "regressions": [regression_json(one) for one in slow],
         "calibration": {"covered": _rounded(stats.calibration["covered"] / judged if judged else None), "n": judged},
     }

@@ -5,6 +5,7 @@ does not keep comes in as `History`.
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final, Protocol
 
 from everstep.domain.attempts import History
@@ -22,7 +23,6 @@ from everstep.wire.step import payload_json, plain, plain_object, step_json, wai
 from everstep.wire.times import maybe_text, to_text
 
 STEPS_MAX: Final = 500
-"""As many steps are shown with their task; the others are paged."""
 _NOT_IN_LISTS: Final[JsonObject] = dict.fromkeys(
     ["labels", "issues", "error", "estimate", "pauses", "actions", "limits", "heartbeat_at", "queue", "parent"]
 )
@@ -102,9 +102,14 @@ def task_json(state: TaskState, history: History | None = None, outlook: Outlook
         "updated_at": to_text(state.updated_at),
         "steps": [
             step_json(state, path, known, payloads=False, estimate=step_estimate(path, outlook))
-            for path in map(StepPath, list(state.specs)[:STEPS_MAX])
+            for path in shown_steps(state)
         ],
     }
+
+
+def shown_steps(state: TaskState) -> tuple[StepPath, ...]:
+    """Which steps are shown with their task; the others, and all items, are paged."""
+    return tuple(map(StepPath, islice(state.specs, STEPS_MAX)))
 
 
 def task_summary_json(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from everstep.domain import events as e
-from everstep.domain.history import RETRY, SUCCEEDED, HistoryKey, Kind
+from everstep.domain.history import EXPIRED, RETRY, SUCCEEDED, HistoryKey, Kind
 from everstep.domain.pauses import PauseType
 from everstep.domain.values import Sealed
 from everstep.wire.event import decode
@@ -42,10 +42,10 @@ def queued_key(owner: str, plan: str) -> HistoryKey:
     return HistoryKey(owner, Kind.PHASE, "queued", plan=plan)
 
 
-def pause_key(owner: str, plan: str, step: str, type: str) -> HistoryKey:
-    """A step that waited for somebody."""
+def pause_key(owner: str, plan: str, step: str, *, type: str, answer: str | None) -> HistoryKey:
+    """A step that waited for somebody; without an answer it ran out."""
     name = "awaiting_approval" if type == PauseType.APPROVAL_REQUIRED else "awaiting_person"
-    return HistoryKey(owner, Kind.PHASE, name, plan=plan, step=step)
+    return HistoryKey(owner, Kind.PHASE, name, answer or EXPIRED, plan=plan, step=step)
 
 
 def input_of(intent: str) -> Sealed:

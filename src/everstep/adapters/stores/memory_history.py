@@ -146,7 +146,9 @@ class _Told:
             case e.PauseAnswered() | e.PauseExpired():
                 opened_at, pause = self._pauses[body.pause]
                 if pause.step is not None:
-                    key = gathering.pause_key(self._owner, self._plan, split_path(pause.step)[0], pause.type)
+                    answer = body.answer if isinstance(body, e.PauseAnswered) else None
+                    step = split_path(pause.step)[0]
+                    key = gathering.pause_key(self._owner, self._plan, step, type=pause.type, answer=answer)
                     yield Observed(key, hour, max(0, event.at - opened_at))
             case _:
                 pass

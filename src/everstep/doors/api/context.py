@@ -1,12 +1,12 @@
 """What a handler works with: the desk behind it, the request before it, and the few things several handlers need."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from everstep.domain.attempts import History, history_of
 from everstep.domain.errors import EverstepError, NotFound, Unavailable, Validation
 from everstep.domain.events import Who
-from everstep.domain.ids import KEY, Seq, TaskId
+from everstep.domain.ids import KEY, Seq, StepPath, TaskId
 from everstep.domain.pressure import Load
 from everstep.domain.record import record
 from everstep.domain.task import TaskState
@@ -56,9 +56,13 @@ async def find_task(back: Backing, asked: Asked) -> TaskState:
     return await back.desk.get(asked.params["task"], asked.who)
 
 
-async def journal(back: Backing, task: TaskId) -> History:
-    """What the journal tells beyond the state; the first event is all in the state."""
-    return history_of([decode(one.encoded) async for one in back.desk.events(task, Seq(1), follow=False)])
+async def journal(back: Backing, task: TaskId, steps: Collection[StepPath] | None = None) -> History:
+    """What the journal tells beyond the state; the first event is all in the state.
+
+    `steps`: only of these, so that of a task with thousands of items nothing else is even decoded.
+    """
+    events = back.desk.events(task, Seq(1), follow=False)
+    return history_of([decode(one.encoded) async for one in events if steps is None or one.step in steps])
 
 
 def key_of(asked: Asked) -> str | None:

@@ -11,6 +11,7 @@ from everstep.doors.api.context import Asked, Backing
 from everstep.doors.api.request import Response, reply
 from everstep.doors.api.sources import find_plan, plan_files
 from everstep.ports.store import TaskFilter, TaskSummary
+from everstep.wire.fmt import format_yaml
 from everstep.wire.plan import digest, read_plan, to_json
 from everstep.wire.times import maybe_text
 
@@ -24,12 +25,12 @@ async def list_all(back: Backing, asked: Asked) -> Response:
 
 
 async def get(back: Backing, asked: Asked) -> Response:
-    """One of them, with its plan in normal form."""
+    """One of them, with its plan in normal form, and as somebody would write it."""
     script = back.desk.scripts.get(asked.params["name"])
     spec = script.plan if script is not None else _read(find_plan(asked.params["name"], back.settings.plans_dirs))
     if spec is None:
         return reply({"name": asked.params["name"], "valid": False})
-    return reply({**await _row(back, asked, spec), "plan": to_json(spec)})
+    return reply({**await _row(back, asked, spec), "plan": to_json(spec), "plan_text": format_yaml(spec)})
 
 
 def _plans(back: Backing) -> Iterator[PlanSpec]:

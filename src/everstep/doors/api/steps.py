@@ -23,7 +23,7 @@ async def list_all(back: Backing, asked: Asked) -> Response:
     limit = limit_in(asked.query, PAGE, most=PAGE_MAX)
     begin = _after(paths, place_in(state.id, asked.query.get("cursor")))
     shown = paths[begin : begin + limit]
-    history = await journal(back, state.id)
+    history = await journal(back, state.id, frozenset(shown))
     more = begin + limit < len(paths)
     expected = await back.desk.forecast.of(state)
     return reply({
@@ -39,7 +39,7 @@ async def get(back: Backing, asked: Asked) -> Response:
     state = await find_task(back, asked)
     path = _named(state, asked)
     expected = await back.desk.forecast.of(state)
-    return reply(step_json(state, path, await journal(back, state.id), estimate=step_estimate(path, expected)))
+    return reply(step_json(state, path, await journal(back, state.id, {path}), estimate=step_estimate(path, expected)))
 
 
 async def estimate(back: Backing, asked: Asked) -> Response:
@@ -52,7 +52,7 @@ async def attempt(back: Backing, asked: Asked) -> Response:
     """One try of a step."""
     state = await find_task(back, asked)
     path = _named(state, asked)
-    history = await journal(back, state.id)
+    history = await journal(back, state.id, {path})
     number = asked.params["number"]
     for one in history.attempts.get(path, ()):
         if str(one.number) == number:

@@ -22,7 +22,7 @@ from everstep.doors.api.line import Line, cursor_of, place_in, trouble_with
 from everstep.doors.api.outlet import ENDED, SLOW, End, Outlet
 from everstep.doors.api.request import flag_in, number_in, wanted_types
 from everstep.ports.store import Journaled, Placed
-from everstep.wire.task import task_json
+from everstep.wire.task import shown_steps, task_json
 
 PAGE: Final = 500
 WITH_BYE: Final = frozenset({1001, 1011, 1013, 4401, 4404})
@@ -107,7 +107,7 @@ class TaskWatch(Watch):
         if ahead:
             yield frames.resync_required("ahead", **ends)
         if ahead or self._after is None:
-            history = await journal(back, state.id)
+            history = await journal(back, state.id, frozenset(shown_steps(state)))
             yield frames.snapshot(state.seq, task_json(state, history, await back.desk.forecast.of(state)), reset=ahead)
             seat.place = self.place = state.seq
         if seat.ends_from is not None and state.terminal and seat.place >= state.seq:

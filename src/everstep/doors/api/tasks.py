@@ -24,7 +24,7 @@ from everstep.doors.api.sources import requested_plan
 from everstep.facade.accept import Wish
 from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
-from everstep.wire.task import task_json
+from everstep.wire.task import shown_steps, task_json
 
 PARTS: Final = frozenset({"attempts", "plan"})
 """What `include` may add to a task."""
@@ -72,7 +72,7 @@ async def get(back: Backing, asked: Asked) -> Response:
         raise Validation(f"'include' takes {', '.join(sorted(PARTS))}")
     if not include and asked.request.headers.get("if-none-match") == etag(state):
         return Response(status=304, headers={"etag": etag(state)}, body=b"")
-    history = await journal(back, state.id)
+    history = await journal(back, state.id, None if "attempts" in include else frozenset(shown_steps(state)))
     await _fetch(back, state)
     body = with_halt(back, task_json(state, history, await back.desk.forecast.of(state)), calling=bool(state.in_flight))
     body["queue"] = await _queue(back, state)

@@ -79,7 +79,9 @@ def overview(told: Json) -> list[str]:
     lines += _shares("WHERE THE TIME WENT", told["phases"], "phase")
     if approvals := told["approval_wait"]["n"]:
         wait = told["approval_wait"]
-        lines += ["", f"approvals: {approvals}, waited {length(wait['p50'])} (p90 {length(wait['p90'])})"]
+        waited = f"waited {length(wait['p50'])} (p90 {length(wait['p90'])})"
+        refused = "" if wait["rejects"] is None else f", {percent(wait['rejects'])} rejected"
+        lines += ["", f"approvals: {approvals}, {waited}{refused}"]
     for one in told["regressions"]:
         was, is_now = length(one["before_s"]), length(one["now_s"])
         lines += [

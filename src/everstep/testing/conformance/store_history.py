@@ -94,7 +94,7 @@ async def answers_tell_how_long_somebody_was_waited_for(rig: Rig) -> None:
         loaded = await on.load(state.id)
         done(await on.command(f.command(loaded, answered, resumed, pause=pause, at=f.later(60))))
         gathered = await on.store.history.gather(frozenset(), MANY)
-        assert told(gathered) == [("phase", "awaiting_person", "", 60_000, 1)]
+        assert told(gathered) == [("phase", "awaiting_person", "resume", 60_000, 1)]
 
 
 async def calls_of_late_are_told_in_order(rig: Rig) -> None:

@@ -12,11 +12,13 @@ import pytest
 from everstep.adapters.telemetry.logs import LogSink
 from everstep.domain.access import Principal
 from everstep.domain.errors import Unavailable
-from everstep.domain.events import Who
+from everstep.domain.events import Recorded, Who
 from everstep.domain.values import JsonValue
+from everstep.doors.api import context
 from everstep.ports.tool import Misconfigured, NeedsInput
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
+from everstep.wire.event import decode
 from tests.unit.doors.api.window import ANA, BEN, ECHO, EVE, HOLD, Window, codes
 from tests.unit.engine.plans import Tools
 
@@ -59,6 +61,30 @@ async def asked(window: Window, tools: Tools, error: Exception) -> dict[str, Any
 
 
 # --- steps ---
+
+
+async def test_of_a_long_list_only_what_is_shown_is_decoded(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    every: list[JsonValue] = [*range(40)]
+    each: JsonValue = {"id": "all", "tool": "test.echo", "for_each": every, "with": {"value": "${item}"}}
+    task = (await window.start({"name": "long", "steps": [each, {"id": "last", "tool": "test.echo"}]}))["id"]
+    done = await finish(window, task)
+    assert (done["status"], done["seq"] > 80) == ("completed", True)
+    decoded: list[str | None] = []
+
+    def counted(encoded: bytes) -> Recorded:
+        event = decode(encoded)
+        decoded.append(event.step)
+        return event
+
+    monkeypatch.setattr(context, "decode", counted)
+    await window.good("GET", f"/v1/tasks/{task}")
+    assert decoded == ["all", "all", "last", "last"]
+    decoded.clear()
+    step = await window.good("GET", f"/v1/tasks/{task}/steps/all[7]")
+    assert (len(step["attempts"]), decoded) == (1, ["all[7]", "all[7]"])
+    decoded.clear()
+    await window.good("GET", f"/v1/tasks/{task}?include=attempts")
+    assert len(decoded) == done["seq"] - 1
 
 
 async def test_steps_come_in_order_with_their_items_page_by_page(window: Window) -> None:

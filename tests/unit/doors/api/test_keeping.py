@@ -220,6 +220,7 @@ async def test_plans_of_the_operator_say_how_they_fared(tools: Tools, tmp_path: 
         one = await window.good("GET", "/v1/plans/brief")
         assert (one["success"], one["last"][0]["task"], one["p50"] >= 0) == (1.0, task["id"], True)
         assert one["plan"]["name"] == "brief"
+        assert one["plan_text"].startswith("name: brief\n")
         assert (await window.good("GET", "/v1/plans/brief", who=EVE))["last"] == []
         assert (await window.good("GET", "/v1/plans/bad"))["valid"] is False
         assert codes(await window.refused("GET", "/v1/plans/none")) == (404, "not_found")

@@ -64,6 +64,12 @@ async def test_retry(window: Window, tools: Tools) -> None:
     assert codes(await window.refused("POST", f"{path}/retry", {}, who=EVE)) == (404, "not_found")
 
 
+async def changes_of(window: Window, task: str) -> list[dict[str, Any]]:
+    """What the journal says was changed about a task."""
+    events = (await window.good("GET", f"/v1/tasks/{task}/events"))["events"]
+    return [event["data"]["changes"] for event in events if event["type"] == "task.updated"]
+
+
 async def test_fork(window: Window, tools: Tools) -> None:
     first = await finish(window, (await window.start(LINE))["id"])
     path = f"/v1/tasks/{first['id']}/fork"
@@ -88,6 +94,8 @@ async def test_fork(window: Window, tools: Tools) -> None:
         refused = await window.refused("POST", path, body, idempotency_key="k")
         assert codes(refused) == (409, "idempotency_conflict"), other
     assert (await finish(window, str(made["id"])))["outputs"] == {"n": 5}
+    noted = await window.good("POST", path, {"from_step": "b", "note": "the other way"})
+    assert {"note": "the other way"} in await changes_of(window, noted["id"])
 
 
 async def test_patch(window: Window, tools: Tools) -> None:
@@ -134,6 +142,7 @@ async def test_undo(window: Window, tools: Tools) -> None:
     await finish(window, again["id"])
     assert tools.calls["back"] == 1
     assert codes(await window.refused("POST", path, {})) == (409, "nothing_to_undo")
+    assert [one["note"] for one in await changes_of(window, first["id"])] == ["wrong"]
 
 
 async def test_a_second_cancel_and_one_too_late(window: Window, tools: Tools) -> None:

@@ -122,6 +122,12 @@ async def test_retries_approvals_and_queues_have_their_times(window: Window, pac
     assert 5 <= phases["retry_wait"]["total_s"] <= 10
     assert phases["awaiting_approval"]["total_s"] == told["approval_wait"]["total_s"] == pytest.approx(120, abs=0.01)
     assert told["calls"] == {"n": 2, "success": 0.5, "retries": 1}
+    assert told["approval_wait"]["rejects"] == 0
+    await window.start({"name": "p", "steps": [step]})
+    await window.engine.clock.advance("1s")
+    await window.engine.inbox.only().reject("not now")
+    await window.engine.clock.advance("1s")
+    assert (await stats(window))["approval_wait"]["rejects"] == 0.5
 
 
 async def test_of_one_plan_and_of_nobody_else(window: Window) -> None:

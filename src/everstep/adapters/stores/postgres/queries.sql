@@ -387,8 +387,9 @@ WHERE e.id > %(after)s AND e.id <= %(upto)s
 GROUP BY 1, 2, 3, 4, 5, 6;
 
 -- name: gather_pauses
--- Questions about steps that were answered, or ran out: how long they were open.
-SELECT t.owner, t.plan_name, split_part(p.step, '[', 1), p.type, e.at / 3600000, greatest(0, e.at - p.opened_at)
+-- Questions about steps that were answered, or ran out: how, and how long they were open.
+SELECT t.owner, t.plan_name, split_part(p.step, '[', 1), p.type, told(e.body, 'data', 'answer'),
+       e.at / 3600000, greatest(0, e.at - p.opened_at)
 FROM events e
 JOIN pauses p ON p.id = told(e.body, 'data', 'pause')
 JOIN tasks t ON t.num = e.task

@@ -138,5 +138,5 @@ def _observed(reader: Reader, part: dict[str, int], sized: frozenset[str]) -> It
     for owner, plan, kind, outcome, hour, ms, count in reader.rows("gather_tasks", part):
         key = queued_key(owner, plan) if kind == gathering.BEGUN else plan_key(owner, plan, kind, outcome)
         yield Observed(key, hour, ms, count)
-    for owner, plan, step, kind, hour, ms in reader.rows("gather_pauses", part):
-        yield Observed(pause_key(owner, plan, step, kind), hour, ms)
+    for owner, plan, step, kind, answer, hour, ms in reader.rows("gather_pauses", part):
+        yield Observed(pause_key(owner, plan, step, type=kind, answer=answer), hour, ms)

@@ -306,9 +306,9 @@ WHERE e.id > :after AND e.id <= :upto
 GROUP BY t.owner, t.plan_name, e.type, outcome, hour, ms;
 
 -- name: gather_pauses
--- Questions about steps that were answered, or ran out: how long they were open.
+-- Questions about steps that were answered, or ran out: how, and how long they were open.
 SELECT t.owner, t.plan_name, iif(instr(p.step, '['), substr(p.step, 1, instr(p.step, '[') - 1), p.step),
-       p.type, e.at / 3600000, max(0, e.at - p.opened_at)
+       p.type, e.body ->> '$.data.answer', e.at / 3600000, max(0, e.at - p.opened_at)
 FROM events e
 CROSS JOIN pauses p ON p.id = e.body ->> '$.data.pause'
 CROSS JOIN tasks t ON t.num = e.task
