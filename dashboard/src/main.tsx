@@ -1,6 +1,8 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { helped } from "./data/large.ts";
 import { begin, token } from "./data/session.ts";
+import { worked } from "./worker/worked.ts";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/shell.css";
@@ -9,6 +11,7 @@ import "./style/task.css";
 import "./style/inbox.css";
 import "./style/places.css";
 
+helped(worked);
 const place = document.querySelector("#app");
 if (place) {
   const signing = begin();

@@ -170,6 +170,7 @@ export interface PlanRow {
   p90: number | null;
   success: number | null;
   plan?: JsonObject;
+  plan_text?: string;
 }
 
 export interface Owner {

@@ -15,6 +15,7 @@ export function heardFrom(reply: Response, asked: number): void {
   if (!known || Math.abs(difference - ahead) > 2000) {
     ahead = Math.abs(difference) < 1500 ? 0 : difference;
     known = true;
+    now.value = serverNow();
   }
 }
 

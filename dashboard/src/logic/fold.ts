@@ -34,6 +34,8 @@ export interface StepView {
   items: string[];
   counts: { completed: number; failed: number; skipped: number };
   via: string | null;
+  /** Who answered the last question about it. */
+  by: string | null;
   fallback: string | null;
   degraded: boolean;
   error: string | null;
@@ -52,12 +54,16 @@ export interface View {
   order: string[];
   finals: Set<string>;
   recoveries: number;
+  /** The worker that was lost last. */
+  lost: string | null;
+  /** From which step each generation but the first began. */
+  begun: Map<number, string>;
   /** Open pauses and what they are about. */
   pauses: Map<string, string>;
 }
 
 export const empty = (): View => ({
-  seq: 0, status: "queued", generation: 1, startedAt: null, endedAt: null, steps: new Map(), order: [], finals: new Set(), recoveries: 0, pauses: new Map(),
+  seq: 0, status: "queued", generation: 1, startedAt: null, endedAt: null, steps: new Map(), order: [], finals: new Set(), recoveries: 0, lost: null, begun: new Map(), pauses: new Map(),
 });
 
 interface PlanStep {
@@ -81,7 +87,7 @@ export function newStep(id: string, more: Partial<StepView> = {}): StepView {
   return {
     id, parent: ITEM.exec(id)?.[1] ?? null, title: null, tool: null, status: "pending", phase: null, startedAt: null, endedAt: null, segments: [],
     attempts: 0, retryAt: null, retries: 0, retriesMax: null, itemsTotal: null, items: [], counts: { completed: 0, failed: 0, skipped: 0 },
-    via: null, fallback: null, degraded: false, error: null, skip: null, takes: [], ...more,
+    via: null, by: null, fallback: null, degraded: false, error: null, skip: null, takes: [], ...more,
   };
 }
 
@@ -204,6 +210,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
   "task.recovered": (view, data) => {
     if (view.status !== "cancelling") view.status = "stalled";
     view.recoveries = Number(data.recoveries ?? 0);
+    view.lost = (data.worker as string | null) ?? null;
   },
   "task.cancelling": move("cancelling"),
   "task.cancelled": ended("cancelled", "task_cancelled"),
@@ -211,6 +218,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
   "task.failed": ended("failed", "task_failed"),
   "task.reopened": (view, data) => {
     view.generation = Number(data.generation ?? view.generation + 1);
+    view.begun.set(view.generation, String(data.from_step ?? ""));
     view.status = "queued";
     view.endedAt = null;
     for (const id of texts(data.superseded)) if (view.steps.has(id)) reset(view, id);
@@ -312,6 +320,8 @@ export function fold(view: View, event: JournalEvent): boolean {
     return true;
   }
   const change = CHANGES[event.type];
-  if (change) change(view, event.data, event.step === null ? null : stepOf(view, event.step), at, event.type);
+  const step = change === undefined || event.step === null ? null : stepOf(view, event.step);
+  if (change) change(view, event.data, step, at, event.type);
+  if (step !== null && event.type === "pause.answered") step.by = (event.actor as { id?: string } | undefined)?.id ?? null;
   return true;
 }

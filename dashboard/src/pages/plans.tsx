@@ -12,7 +12,7 @@ import { range, rough } from "../logic/estimate.ts";
 import type { Mark } from "../logic/status.ts";
 import { visible } from "../logic/text.ts";
 import { length } from "../logic/times.ts";
-import { JsonTree } from "../ui/json.tsx";
+import { Download } from "../ui/json.tsx";
 import { Glyph } from "../ui/marks.tsx";
 import { Copy, ErrorCard, Panel, Said, To } from "../ui/parts.tsx";
 import { Fields } from "../ui/schemaform.tsx";
@@ -133,7 +133,7 @@ function OnePlan({ name }: { name: string }) {
           </ol>
         </section>
       </div>
-      <Panel name="Plan"><details class="card panel"><summary>The plan itself <span class="mono small muted">{found.digest.slice(0, 19)}</span></summary>{found.plan && <JsonTree value={found.plan} />}</details></Panel>
+      <Panel name="Plan"><details class="card panel"><summary>The plan itself <span class="mono small muted">{found.digest.slice(0, 19)}</span></summary>{found.plan_text !== undefined && <div class="json"><div class="json-bar"><span class="grow" /><Copy text={found.plan_text} /><Download name={`${found.name}.plan.yaml`} make={() => Promise.resolve(new Blob([found.plan_text ?? ""], { type: "application/octet-stream" }))} /></div><pre aria-label="The plan as YAML">{visible(found.plan_text)}</pre></div>}</details></Panel>
     </div>
   );
 }

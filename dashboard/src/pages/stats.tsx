@@ -44,7 +44,7 @@ interface Stats {
   tools: Row[];
   steps: Row[];
   phases: { phase: string; n: number; total_s: number; p50: number | null; p90: number | null; share: number }[];
-  approval_wait: { n: number; p50: number | null; p90: number | null };
+  approval_wait: { n: number; p50: number | null; p90: number | null; rejects: number | null };
   regressions: { plan: string; step: string; before_s?: number; after_s?: number; text?: string }[];
   calibration: { covered: number | null; n: number };
 }
@@ -84,7 +84,7 @@ export function StatsPage() {
         <>
           <dl class="figures card panel">
             <div><dt>ended</dt><dd>{ended}</dd></div><div><dt>success</dt><dd>{share(found.tasks.success)}</dd></div><div><dt>calls</dt><dd>{found.calls.n.toLocaleString("en")}</dd></div><div><dt>retries</dt><dd>{found.calls.retries}</dd></div>
-            <div><dt>approval wait</dt><dd>{seconds(found.approval_wait.p50)}</dd></div>
+            <div><dt>approval wait</dt><dd>{seconds(found.approval_wait.p50)}</dd></div><div><dt>rejected</dt><dd>{share(found.approval_wait.rejects)} <span class="small muted">of {found.approval_wait.n}</span></dd></div>
             <div><dt>estimates right</dt><dd>{found.calibration.n < 20 ? <span class="muted small">{found.calibration.n} of 20 needed</span> : <>{share(found.calibration.covered)} <span class="small muted">of {found.calibration.n}; 75–85 % is good</span></>}</dd></div>
           </dl>
           <Section name="Outcomes"><Panel name="Outcomes"><Outcomes buckets={found.tasks.buckets} hours={found.hours} asOf={found.as_of} /></Panel></Section>

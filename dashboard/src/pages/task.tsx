@@ -4,9 +4,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { Refused } from "../client/client.ts";
-import type { Task } from "../data/api.ts";
+import type { Page, Task } from "../data/api.ts";
+import { onEvent } from "../data/live.ts";
 import { narrow } from "../data/media.ts";
-import { post } from "../data/session.ts";
+import { resource } from "../data/resource.ts";
+import { get, post } from "../data/session.ts";
 import { TaskData } from "../data/task.ts";
 import { TERMINAL, inInbox, ofTask } from "../logic/status.ts";
 import { count, shortId, visible } from "../logic/text.ts";
@@ -20,6 +22,8 @@ import { onKey } from "../ui/keys.ts";
 import { Icon, StatusMark } from "../ui/marks.tsx";
 import { Ago, At, Copy, ErrorCard, Panel, Said, To, announce } from "../ui/parts.tsx";
 import { Timeline } from "../ui/timeline.tsx";
+
+const MADE_MAX = 5;
 
 export function TaskPage() {
   const { params } = useRoute();
@@ -92,11 +96,11 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
         <p class="task-meta muted small">
           <span class="mono" title={task.id}>{shortId(task.id)}</span> · <To path={`/plans/${encodeURIComponent(task.plan.name)}`}>{visible(task.plan.name)}</To> rev {task.plan.revision}
           {task.started_at && <> · started <At time={task.started_at} /></>}{task.created_by && <> · by {visible(task.created_by.id)} ({task.created_by.via})</>}
-          {task.worker && <> · worker <span class="mono">{shortId(task.worker)}</span></>}<Parent task={task} /><Generations task={task} gen={gen} onChoose={(one) => go({ gen: one })} />
+          {task.worker && <> · worker <span class="mono">{shortId(task.worker)}</span></>}<Parent task={task} /><Made task={task} /><Generations task={task} begun={data.view.begun} gen={gen} onChoose={(one) => go({ gen: one })} />
         </p>
         <div class="task-progress"><EstimateBar task={task} said={said} /><p>{said.text.includes(" steps done") ? said.text : <><span>{said.done} of {said.total} steps</span>{said.text && <span class="muted"> · {said.text}</span>}</>}</p></div>
         {!TERMINAL.has(task.status) && <p class="because"><Said text={task.explain.text} />{task.explain.next && <span class="muted"> · next: <Said text={task.explain.next} /></span>}</p>}
-        <Notes task={task} onShow={(one) => go({ step: one, tab: "output" })} />
+        <Notes task={task} lost={data.view.lost} onShow={(one) => go({ step: one, tab: "output" })} />
       </header>
       {asks && narrow.value && <div class="phone-decision"><Decision pause={asks} /></div>}
       <div class={`task-body${step !== null || tab !== "input" ? " inspecting" : ""}`}>
@@ -108,16 +112,32 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
   );
 }
 
-function Generations({ task, gen, onChoose }: { task: Task; gen: number | null; onChoose: (gen: string | null) => void }) {
+function Generations({ task, begun, gen, onChoose }: { task: Task; begun: ReadonlyMap<number, string>; gen: number | null; onChoose: (gen: string | null) => void }) {
   if (task.generation < 2) return null;
   return (
     <> · <label class="inline">generation <select value={gen === null ? "" : String(gen)} onChange={(event) => onChoose(event.currentTarget.value || null)}>
-      <option value="">all</option>{Array.from({ length: task.generation }, (_, n) => <option key={n} value={String(n + 1)}>{n + 1}</option>)}
+      <option value="">all</option>{Array.from({ length: task.generation }, (_, n) => <option key={n} value={String(n + 1)}>{n + 1}{begun.get(n + 1) ? ` (from ${visible(begun.get(n + 1) ?? "")})` : ""}</option>)}
     </select></label></>
   );
 }
 
-function Notes({ task, onShow }: { task: Task; onShow: (step: string) => void }) {
+/** Tasks that were made of this one: forks, undos, children. */
+function Made({ task }: { task: Task }) {
+  const read = useMemo(() => resource(() => get<Page<Task>>(`/v1/tasks?parent=${task.id}&limit=${MADE_MAX}`)), [task.id]);
+  useEffect(() => {
+    void read.refresh();
+    const end = onEvent((event) => event.type === "task.created" && read.stale());
+    return () => {
+      end();
+      read.stop();
+    };
+  }, [read]);
+  const made = read.value.value?.items ?? [];
+  if (!made.length) return null;
+  return <> · led to {made.map((one, n) => <span key={one.id}>{n > 0 && ", "}<To path={`/tasks/${one.id}`} class="mono" title={one.title}>{shortId(one.id)}</To></span>)}{read.value.value?.next_cursor ? " and more" : ""}</>;
+}
+
+function Notes({ task, lost, onShow }: { task: Task; lost: string | null; onShow: (step: string) => void }) {
   const near = Object.entries(task.limits ?? {}).filter(([, level]) => level.max > 0 && level.used / level.max >= 0.8);
   const error = task.error;
   const issues = (task.issues ?? []).filter((one) => one.step !== error?.step); // that one is told above
@@ -127,7 +147,7 @@ function Notes({ task, onShow }: { task: Task; onShow: (step: string) => void })
       {error && <p class="note bad"><strong class="s-failed">Failed</strong><span class="grow"><Said text={error.message} /> <span class="muted"><Said text={error.what_to_do} /></span></span>{error.step && <button type="button" class="tiny" onClick={() => onShow(error.step ?? "")}>Show</button>}</p>}
       {issue && <p class="note warn"><span class="grow">{count(issues.length, "issue")}: <span class="mono">{visible(issue.step)}</span> <Said text={issue.error?.message ?? issue.reason} />{TERMINAL.has(task.status) ? "" : "; the task goes on"}</span><button type="button" class="tiny" onClick={() => onShow(issue.step)}>Show</button></p>}
       {near.map(([name, level]) => <p key={name} class="note warn">{name.replace("_", " ")}: {level.used.toLocaleString("en")} of {level.max.toLocaleString("en")} used</p>)}
-      {task.status === "stalled" && <p class="note warn">Its worker is gone{task.heartbeat_at && <>; last heard of <Ago time={task.heartbeat_at} suffix=" ago" /></>}. Recovery {task.recoveries} of 5 since the last outcome.</p>}
+      {task.status === "stalled" && <p class="note warn">Its worker{lost && <> <span class="mono">{shortId(lost)}</span></>} is gone{task.heartbeat_at && <>; last heard of <Ago time={task.heartbeat_at} suffix=" ago" /></>}. Recovery {task.recoveries} of 5 since the last outcome.</p>}
     </>
   );
 }

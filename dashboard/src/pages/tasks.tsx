@@ -21,7 +21,9 @@ import { Ago, Copy, ErrorCard, Panel, Said, To } from "../ui/parts.tsx";
 const ACTIVE = "queued,running,pausing,paused,stalled,cancelling";
 const ENDED = "completed,failed,cancelled";
 const NEEDS_MAX = 20;
+const ACTIVE_MIN = 200;
 const PAGE = 50;
+const PAGE_MAX = 500;
 
 interface Listed {
   needs: Task[];
@@ -50,27 +52,37 @@ function among(filter: Filter, group: string): string | null {
   return group.split(",").filter((one) => wanted.includes(one)).join(",") || null;
 }
 
-async function read(filter: Filter, ended: number): Promise<Listed> {
-  const none: Page<Task> = { items: [], next_cursor: null };
-  const ask = (group: string, more: Record<string, string> = {}): Promise<Page<Task>> => {
-    const status = among(filter, group);
-    return status === null ? Promise.resolve(none) : get<Page<Task>>(`/v1/tasks?${query(filter, { status, ...more })}`);
-  };
+/** The first `many` of a group, page by page. */
+async function first(filter: Filter, group: string, many: number, more: Record<string, string> = {}): Promise<Page<Task>> {
+  const status = among(filter, group);
+  const items: Task[] = [];
+  let cursor: string | null = null;
+  if (status === null) return { items, next_cursor: null };
+  do {
+    const limit = String(Math.min(PAGE_MAX, many - items.length));
+    const page: Page<Task> = await get<Page<Task>>(`/v1/tasks?${query(filter, { status, limit, ...more, ...(cursor === null ? {} : { cursor }) })}`);
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null && items.length < many);
+  return { items, next_cursor: cursor };
+}
+
+async function read(filter: Filter, pages: number): Promise<Listed> {
   const [needs, active, done] = await Promise.all([
-    ask(ACTIVE, { needs_you: "1", limit: String(NEEDS_MAX) }),
-    ask(ACTIVE, { limit: "200" }),
-    filter.needs_you ? none : ask(ENDED, { limit: String(ended) }),
+    first(filter, ACTIVE, NEEDS_MAX, { needs_you: "1" }),
+    first(filter, ACTIVE, ACTIVE_MIN + (pages - 1) * PAGE),
+    filter.needs_you ? { items: [], next_cursor: null } : first(filter, ENDED, pages * PAGE),
   ]);
   const mine = new Set(needs.items.map((task) => task.id));
   const only = filter.status === RETRYING ? retries : () => true;
-  return { needs: needs.items, active: active.items.filter((task) => !mine.has(task.id) && only(task)), ended: done.items, more: done.next_cursor };
+  return { needs: needs.items, active: active.items.filter((task) => !mine.has(task.id) && only(task)), ended: done.items, more: active.next_cursor ?? done.next_cursor };
 }
 
 export function TasksPage() {
   const { query: asked, route } = useLocation();
   const text = asked.q ?? "";
   const pages = useSignal(1);
-  const list = useMemo(() => resource(() => read(parse(text), Math.min(500, pages.value * PAGE)), 700), [text]);
+  const list = useMemo(() => resource(() => read(parse(text), pages.value), 700), [text]);
   const stats = useMemo(() => resource(() => get<Now>("/v1/stats?range=24h"), 5000), []);
   useEffect(() => {
     void list.refresh();

@@ -7,6 +7,8 @@ import type { Answer, Attempt, Json, JsonObject, Pause, Payload, Schema, Step, T
 import { now } from "../data/clock.ts";
 import { connected } from "../data/connection.ts";
 import { inbox } from "../data/inbox.ts";
+import { compare } from "../data/large.ts";
+import type { Run } from "../data/large.ts";
 import { get, may, request } from "../data/session.ts";
 import { changes, isFlat } from "../logic/schema.ts";
 import { visible } from "../logic/text.ts";
@@ -217,7 +219,7 @@ function AnswerForm({ pause, answer, blocked, onSend, onBack }: { pause: Pause; 
       {waits ? <p class="muted">Reading…</p> : field !== null && <Part name={field} pause={pause} answer={answer} before={before} look={look} onChange={setValue} />}
       {edited.length > 0 && (
         <section class="changes" aria-label="What changes">
-          {edited.map((one) => <div key={one.name}><p class="small mono">{visible(one.name)}</p><pre class="diff">{one.before !== undefined && <span class="minus">- {visible(plain(one.before))}{"\n"}</span>}<span class="plus">+ {visible(plain(one.after))}</span></pre></div>)}
+          {edited.map((one) => <div key={one.name}><p class="small mono">{visible(one.name)}</p><Changed before={one.before} after={one.after} /></div>)}
         </section>
       )}
       <div class="field">
@@ -232,6 +234,32 @@ function AnswerForm({ pause, answer, blocked, onSend, onBack }: { pause: Pause; 
       <p class="small muted">Sends with <kbd>Ctrl</kbd> <kbd>Enter</kbd>.</p>
     </form>
   );
+}
+
+/** What was, and what will be sent instead; of long texts only the lines that differ, and those beside them. */
+function Changed({ before, after }: { before: Json | undefined; after: Json }) {
+  const [was, is] = [before === undefined ? null : plain(before), plain(after)];
+  const [runs, setRuns] = useState<readonly Run[] | null>(null);
+  useEffect(() => {
+    let here = true;
+    setRuns(null);
+    if (was?.includes("\n")) void compare(was, is).then((found) => here && setRuns(found));
+    return () => {
+      here = false;
+    };
+  }, [was, is]);
+  if (runs === null) return <pre class="diff">{was !== null && <span class="minus">- {visible(was)}{"\n"}</span>}<span class="plus">+ {visible(is)}</span></pre>;
+  return <pre class="diff">{runs.flatMap((run, n) => linesOf(run, n > 0, n < runs.length - 1).map((line, m) => <span key={`${n}.${m}`} class={run.sign === "+" ? "plus" : run.sign === "-" ? "minus" : "muted"}>{run.sign} {visible(line)}{"\n"}</span>))}</pre>;
+}
+
+const BESIDE = 3;
+
+/** Lines of one run; of what did not change only those next to what did. */
+function linesOf(run: Run, after: boolean, before: boolean): string[] {
+  const lines = run.text.replace(/\n$/, "").split("\n");
+  const [head, tail] = [after ? BESIDE : 0, before ? BESIDE : 0];
+  if (run.sign !== " " || lines.length <= head + tail + 1) return lines;
+  return [...lines.slice(0, head), `… ${lines.length - head - tail} lines as before …`, ...lines.slice(lines.length - tail)];
 }
 
 const plain = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));

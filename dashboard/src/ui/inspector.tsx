@@ -1,7 +1,7 @@
 // What a step was given and gave, what it said, how often it was tried, and what the journal holds.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ApiError, Attempt, Pause, Step, Task } from "../data/api.ts";
+import type { ApiError, Attempt, JsonObject, Pause, Step, Task } from "../data/api.ts";
 import { resource } from "../data/resource.ts";
 import { get, request } from "../data/session.ts";
 import type { TaskData } from "../data/task.ts";
@@ -164,10 +164,14 @@ function Attempts({ task, step }: { task: string; step: Step }) {
 
 const ENDS: Readonly<Record<string, "completed" | "failed" | "running" | "stalled">> = { succeeded: "completed", failed: "failed", timed_out: "failed", killed: "failed", abandoned: "stalled", started: "running" };
 
+/** What held a process of its own: the walls and limits that were in force. */
+const held = (containment: JsonObject): string => Object.entries(containment).filter(([, value]) => value !== null && value !== false).map(([name, value]) => (value === true ? name : `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`)).join(", ") || "nothing";
+
 function OneAttempt({ task, attempt, step, last }: { task: string; attempt: Attempt; step: Step; last: boolean }) {
   const usage = Object.entries(attempt.usage ?? {}).filter(([, value]) => value !== null && value !== 0 && (typeof value !== "object" || Object.keys(value as object).length > 0));
   const facts: [string, string][] = [
     ["Tool", `${attempt.tool} ${attempt.tool_version}`], ["Worker", attempt.worker ? shortId(attempt.worker) : "—"], ["Epoch", String(attempt.epoch)], ["Key", attempt.idempotency_key],
+    ...(attempt.containment ? [["Held by", held(attempt.containment)] as [string, string]] : []),
     ...(attempt.effect_state ? [["Effect", attempt.effect_state] as [string, string]] : []),
     ...usage.map(([name, value]) => [name.replaceAll("_", " "), name.endsWith("_bytes") || name.startsWith("bytes") ? bytes(Number(value)) : typeof value === "object" ? JSON.stringify(value) : String(value)] as [string, string]),
   ];

@@ -1,10 +1,11 @@
 // A value as a tree: search, copy, copy as binding, raw, download. Text nodes only.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Json, Payload } from "../data/api.ts";
+import { LARGE_BYTES, parse, search } from "../data/large.ts";
 import { raw } from "../data/session.ts";
+import { columnsOf, isObject, partsOf, pathTo } from "../logic/search.ts";
 import { bytes, visible } from "../logic/text.ts";
-import { useEffect } from "preact/hooks";
 import { Icon } from "./marks.tsx";
 import { Copy, Linked } from "./parts.tsx";
 
@@ -12,15 +13,6 @@ const CHUNK = 100;
 const TEXT_MAX = 4000;
 const WHOLE_BYTES = 256 * 1024;
 const FIRST_BYTES = 64 * 1024;
-
-const isObject = (value: Json): value is { [name: string]: Json } => typeof value === "object" && value !== null && !Array.isArray(value);
-const key = (name: string): string => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
-
-function holds(value: Json, wanted: string): boolean {
-  if (Array.isArray(value)) return value.some((one) => holds(one, wanted));
-  if (isObject(value)) return Object.entries(value).some(([name, one]) => name.toLowerCase().includes(wanted) || holds(one, wanted));
-  return String(value).toLowerCase().includes(wanted);
-}
 
 export function LongText({ text }: { text: string }) {
   const [all, setAll] = useState(false);
@@ -38,13 +30,14 @@ function Scalar({ value }: { value: Json }) {
   return <span class={value === null ? "muted" : "j-word"}>{String(value)}</span>;
 }
 
-function Node({ name, value, path, depth, wanted }: { name: string | null; value: Json; path: string; depth: number; wanted: string }) {
+function Node({ name, value, path, depth, found }: { name: string | null; value: Json; path: string; depth: number; found: ReadonlySet<string> | null }) {
   const [open, setOpen] = useState(depth < 2);
   const [shown, setShown] = useState(CHUNK);
   const nested = Array.isArray(value) || isObject(value);
-  const entries: [string, Json][] = Array.isArray(value) ? value.map((one, n) => [String(n), one]) : isObject(value) ? Object.entries(value) : [];
-  const found = wanted ? entries.filter(([label, one]) => label.toLowerCase().includes(wanted) || holds(one, wanted)) : entries;
-  const isOpen = open || (wanted !== "" && found.length > 0);
+  const entries = partsOf(value);
+  const inList = Array.isArray(value);
+  const fitting = found ? entries.filter(([label]) => found.has(pathTo(path, label, inList))) : entries;
+  const isOpen = open || (found !== null && fitting.length > 0);
   const label = name === null ? null : <span class="j-name">{visible(name)}</span>;
   if (!nested) return <div class="j-line">{label}{name !== null && <span class="muted">: </span>}<Scalar value={value} /><Tools value={value} path={path} /></div>;
   const size = Array.isArray(value) ? `${entries.length} ${entries.length === 1 ? "item" : "items"}` : `${entries.length} ${entries.length === 1 ? "field" : "fields"}`;
@@ -56,10 +49,11 @@ function Node({ name, value, path, depth, wanted }: { name: string | null; value
       </div>
       {isOpen && (
         <div class="j-inside">
-          {found.slice(0, shown).map(([inner, one]) => (
-            <Node key={inner} name={inner} value={one} path={Array.isArray(value) ? `${path}[${inner}]` : path + key(inner)} depth={depth + 1} wanted={wanted} />
-          ))}
-          {found.length > shown && <button type="button" class="tiny" onClick={() => setShown(shown + CHUNK)}>{(found.length - shown).toLocaleString("en")} more</button>}
+          {fitting.slice(0, shown).map(([inner, one]) => {
+            const place = pathTo(path, inner, inList);
+            return <Node key={inner} name={inner} value={one} path={place} depth={depth + 1} found={found} />;
+          })}
+          {fitting.length > shown && <button type="button" class="tiny" onClick={() => setShown(shown + CHUNK)}>{(fitting.length - shown).toLocaleString("en")} more</button>}
         </div>
       )}
     </div>
@@ -70,22 +64,47 @@ const Tools = ({ value, path }: { value: Json; path: string }) => (
   <span class="j-tools"><Copy plain text={typeof value === "string" ? value : JSON.stringify(value, null, 2)} label="Value" />{path && <Copy plain text={`\${${path}}`} label="Binding" />}</span>
 );
 
-export function JsonTree({ value, root = "" }: { value: Json; root?: string }) {
+const SHAPES = { tree: "Tree", table: "Table", raw: "Raw" } as const;
+
+/** `large`: under which name the worker keeps it, if it does. */
+export function JsonTree({ value, root = "", large = null }: { value: Json; root?: string; large?: string | null }) {
   const [wanted, setWanted] = useState("");
-  const [asText, setAsText] = useState(false);
+  const [found, setFound] = useState<ReadonlySet<string> | null>(null);
+  const [shape, setShape] = useState<keyof typeof SHAPES>("tree");
+  useEffect(() => {
+    let here = true;
+    if (wanted === "") setFound(null);
+    else void search(large, value, wanted.toLowerCase(), root).then((paths) => here && setFound(paths));
+    return () => {
+      here = false;
+    };
+  }, [wanted, value]);
+  const asText = shape === "raw";
+  const columns = columnsOf(value);
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   const simple = typeof value !== "object" || value === null;
   return (
     <div class="json">
       <div class="json-bar">
-        {!simple && !asText && <input type="search" aria-label="Search in this value" placeholder="Search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />}
+        {!simple && shape === "tree" && <input type="search" aria-label="Search in this value" placeholder="Search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />}
         <span class="grow" />
-        {!simple && <button type="button" class="tiny" aria-pressed={asText} onClick={() => setAsText(!asText)}>{asText ? "Tree" : "Raw"}</button>}
+        {!simple && (["tree", ...(columns ? ["table"] as const : []), "raw"] as const).filter((one) => one !== shape).map((one) => <button type="button" class="tiny" key={one} onClick={() => setShape(one)}>{SHAPES[one]}</button>)}
         <Copy text={text} />
         <Download name="value.json" make={() => Promise.resolve(new Blob([text], { type: "application/octet-stream" }))} />
       </div>
-      {asText ? <pre>{visible(text)}</pre> : typeof value === "string" && /^(diff |--- |Index: )/m.test(value) ? <Diff text={value} />
-        : typeof value === "string" && value.includes("\n") ? <pre><LongText text={value} /></pre> : <Node name={null} value={value} path={root} depth={0} wanted={wanted.toLowerCase()} />}
+      {asText ? <pre>{visible(text)}</pre> : shape === "table" && columns ? <Rows columns={columns} rows={value as { [name: string]: Json }[]} /> : typeof value === "string" && /^(diff |--- |Index: )/m.test(value) ? <Diff text={value} />
+        : typeof value === "string" && value.includes("\n") ? <pre><LongText text={value} /></pre> : <Node name={null} value={value} path={root} depth={0} found={found} />}
+    </div>
+  );
+}
+
+function Rows({ columns, rows }: { columns: readonly string[]; rows: readonly { [name: string]: Json }[] }) {
+  const [shown, setShown] = useState(CHUNK);
+  return (
+    <div class="scroll-x" tabIndex={0} role="region" aria-label="As a table">
+      <table><thead><tr>{columns.map((one) => <th key={one}>{visible(one)}</th>)}</tr></thead>
+        <tbody>{rows.slice(0, shown).map((row, n) => <tr key={n}>{columns.map((one) => <td key={one} class={typeof row[one] === "number" ? "n" : "wrap"}>{row[one] === undefined ? "" : visible(String(row[one]).slice(0, TEXT_MAX))}</td>)}</tr>)}</tbody></table>
+      {rows.length > shown && <button type="button" class="tiny" onClick={() => setShown(shown + CHUNK)}>{(rows.length - shown).toLocaleString("en")} more</button>}
     </div>
   );
 }
@@ -120,7 +139,7 @@ export function PayloadView({ task, payload, root = "" }: { task: string; payloa
   );
 }
 
-type Read = { tree: Json } | { text: string; cut: boolean } | { image: string } | { binary: true };
+type Read = { tree: Json; large: string | null } | { text: string; cut: boolean } | { image: string } | { binary: true };
 
 async function readKept(path: string, payload: Payload): Promise<Read> {
   const small = payload.bytes <= WHOLE_BYTES;
@@ -134,7 +153,7 @@ async function readKept(path: string, payload: Payload): Promise<Read> {
   const text = await reply.text();
   if (small && (media.includes("json") || media === "")) {
     try {
-      return { tree: JSON.parse(text) as Json };
+      return { tree: await parse(path, text), large: text.length > LARGE_BYTES ? path : null };
     } catch {
       // not JSON after all: shown as text
     }
@@ -158,7 +177,7 @@ function Kept({ task, digest, payload, root }: { task: string; digest: string; p
       <div class="json-bar"><span class="muted small grow">{bytes(payload.bytes)}{payload.media_type ? ` · ${payload.media_type}` : ""}</span><Download name={digest.replace(":", "-")} make={async () => new Blob([await (await raw("GET", path)).arrayBuffer()], { type: "application/octet-stream" })} /></div>
       {error !== null && <p class="muted">{error.includes("no such") || error.includes("removed") ? "Removed by retention." : visible(error)}</p>}
       {read === null && error === null && <p class="muted">Reading…</p>}
-      {read && "tree" in read && <JsonTree value={read.tree} root={root} />}
+      {read && "tree" in read && <JsonTree value={read.tree} root={root} large={read.large} />}
       {read && "text" in read && <>{read.cut && <p class="small muted">The first {bytes(FIRST_BYTES)}; download the rest.</p>}<pre class="first">{visible(read.text)}</pre></>}
       {read && "image" in read && <img src={read.image} alt="The output as a picture" />}
       {read && "binary" in read && <p class="muted">This can only be downloaded.</p>}

@@ -93,6 +93,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   const follow = useSignal(true);
   const focused = useSignal(0);
+  const hovered = useSignal<number | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const grid = useRef<HTMLDivElement>(null);
 
@@ -157,14 +158,14 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
       act();
     }
   };
-  const marked = rows[focused.value]?.step;
+  const marked = rows[hovered.value ?? focused.value]?.step;
   const takes = new Set(marked?.takes ?? []);
   const gives = useMemo(() => new Set(marked ? view.order.filter((id) => view.steps.get(id)?.takes.includes(marked.parent ?? marked.id)) : []), [marked, rows]);
   return (
     <div class="timeline">
       <Axis axis={axis} begin={begin} onUnfold={(from) => (unfolded.value = new Set([...unfolded.value, from]))} view={view} />
       <div class="rows-scroll" ref={scroller} onWheel={() => (follow.value = false)} onTouchMove={() => (follow.value = false)}>
-        <div ref={grid} role="treegrid" aria-label="Steps" aria-rowcount={rows.length} aria-colcount={3} class="grid" style={{ height: `${virtual.height}px` }} onKeyDown={onKey}>
+        <div ref={grid} role="treegrid" aria-label="Steps" aria-rowcount={rows.length} aria-colcount={3} class="grid" style={{ height: `${virtual.height}px` }} onKeyDown={onKey} onPointerLeave={() => (hovered.value = null)}>
           {virtual.items.map(({ index, start }) => {
             const row = rows[index];
             if (!row) return null;
@@ -172,7 +173,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
             return (
               <StepRow key={row.step.id} row={row} index={index} top={start} height={height} axis={axis} upTo={upTo} generation={generation} ghost={ghosts.get(row.step.id)}
                 server={data.step(row.step.id)} final={view.finals.has(row.step.id)} tag={tag} open={opened.value.has(row.step.id)} selected={selected === row.step.id}
-                tabbable={index === Math.min(focused.value, rows.length - 1)} onFocus={() => (focused.value = index)} onSelect={() => onSelect(row.step.id)} onToggle={() => toggle(row.step.id)} />
+                tabbable={index === Math.min(focused.value, rows.length - 1)} onFocus={() => (focused.value = index)} onHover={() => (hovered.value = index)} onSelect={() => onSelect(row.step.id)} onToggle={() => toggle(row.step.id)} />
             );
           })}
         </div>
@@ -231,6 +232,7 @@ interface StepRowProps {
   selected: boolean;
   tabbable: boolean;
   onFocus: () => void;
+  onHover: () => void;
   onSelect: () => void;
   onToggle: () => void;
 }
@@ -252,7 +254,7 @@ function StepRow(props: StepRowProps) {
     <div role="row" class={`step-row level-${level} ${props.tag}${props.selected ? " selected" : ""}`} data-index={props.index} data-step={step.id} tabIndex={props.tabbable ? 0 : -1}
       aria-level={level} aria-posinset={row.position} aria-setsize={row.siblings} aria-rowindex={props.index + 1} aria-selected={props.selected}
       aria-expanded={step.items.length ? props.open : undefined} aria-label={words} style={{ transform: `translateY(${props.top}px)`, height: `${props.height}px` }}
-      onFocus={props.onFocus} onClick={props.onSelect}>
+      onFocus={props.onFocus} onPointerEnter={props.onHover} onClick={props.onSelect}>
       <span role="gridcell" class="step-name">
         {step.items.length > 0 ? (
           <span class="twist" onClick={(event) => { event.stopPropagation(); props.onToggle(); }}><Icon name={props.open ? "down" : "right"} /></span>
@@ -278,7 +280,7 @@ function Tags({ step, counts, tries, final }: { step: StepView; counts: { total:
   if (counts) said.push(`${counts.completed + counts.failed + counts.skipped}/${counts.total}`);
   if (tries) said.push(tries);
   if (step.fallback) said.push(`via ${step.fallback}`);
-  if (step.via !== null && !["tool", "fallback"].includes(step.via)) said.push({ probe: "probed", supplied: "supplied", copied: "copied", signal: "by signal", literal: "fixed value" }[step.via] ?? step.via);
+  if (step.via !== null && !["tool", "fallback"].includes(step.via)) said.push({ probe: "probed", supplied: step.by === null ? "supplied" : `supplied by ${step.by}`, copied: "copied", signal: "by signal", literal: "fixed value" }[step.via] ?? step.via);
   if (step.degraded) said.push("degraded");
   if (final) said.push("finally");
   return <>{said.map((one) => <span key={one} class="tag"><Said text={one} /></span>)}{counts && counts.failed > 0 && <span class="tag s-failed">{counts.failed} failed</span>}</>;
