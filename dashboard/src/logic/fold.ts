@@ -81,7 +81,7 @@ interface Plan {
   finally?: PlanStep[];
 }
 
-const ITEM = /^(.*)\[(\d+|call)\]$/;
+const ITEM = /^(.*)\[(\d+|before|call|after)\]$/;
 
 export function newStep(id: string, more: Partial<StepView> = {}): StepView {
   return {

@@ -3,7 +3,8 @@
 Part of `fold`, and called by nobody else.
 """
 
-from everstep.domain.ids import StepPath, item_path
+from everstep.domain.graph import items_of
+from everstep.domain.ids import StepPath, split_path
 from everstep.domain.states import PUT_BACK, StepStatus
 from everstep.domain.task import StepState, TaskState
 
@@ -21,14 +22,13 @@ def put_back(state: TaskState, step: StepState) -> None:
     _reset(step)
     state.done -= 1
     state.ended_first = 0
-    items = [state.steps[item_path(step.path, index)] for index in range(step.items_next)]
-    for index, item in enumerate(items):
+    for item in items_of(state, step.path):
         if item.status in PUT_BACK:
             step.items_ended -= 1
             step.items_failed -= item.status is StepStatus.FAILED
-            step.items_open[index] = None
             _reset(item)
-    step.items_open = dict.fromkeys(sorted(step.items_open))
+    open_again = (split_path(item.path)[1] for item in items_of(state, step.path) if not item.ended)
+    step.items_open = {item: None for item in open_again if item is not None}
 
 
 def _reset(step: StepState) -> None:

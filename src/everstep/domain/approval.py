@@ -6,8 +6,9 @@ A grant is a fact of the task's state, so comparing `last_seq` guards it like ev
 from typing import Final, Literal, TypeAlias
 
 from everstep.domain import events as e
+from everstep.domain.consequence import spec_of
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.ids import Instant, PauseId, StepPath, item_path, split_path
+from everstep.domain.ids import Instant, Item, PauseId, StepPath, item_path, split_path
 from everstep.domain.pauses import MAY_ANSWER, GatedCall, Grant, Pause, ToolErrorPause
 from everstep.domain.plan import ApproveSpec, Effect, OnError, StepSpec
 from everstep.domain.record import record
@@ -117,7 +118,7 @@ def rejected(state: TaskState, pause: Pause, why: str, new: Names) -> tuple[e.Dr
     """Somebody said no, or nobody yes in time: fail, skip or hand over, as the plan says. Never tried by itself."""
     path = pause.step
     assert path is not None
-    spec = state.specs[split_path(path)[0]]
+    spec = spec_of(state, path)
     rule = spec.approve.on_reject if spec.approve is not None else "fail"
     begun = tuple(
         e.Draft(body=e.StepSkipped(reason=e.SkipReason.REQUESTED), step=item_path(path, index))
@@ -154,7 +155,7 @@ def refusal(spec: StepSpec, why: str) -> Failure:
     )
 
 
-def argument_of(grant: Grant, index: int | None) -> JsonValue:
+def argument_of(grant: Grant, index: Item | None) -> JsonValue:
     """What was shown for one item; None if it was not part of the question."""
     items = None if grant.items is None else grant.items.value
-    return items[index] if isinstance(items, list) and index is not None and index < len(items) else None
+    return items[index] if isinstance(items, list) and isinstance(index, int) and index < len(items) else None

@@ -16,6 +16,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 def check_resources(plan: PlanSpec, schemes: Collection[str] | None, found: Findings) -> None:
     """All resources of all steps; `schemes` are those that somebody serves, if that is known."""
     for path, step, _ in steps_of(plan):
+        if step.resources and step.tool is not None and step.for_each is not None:
+            message = "'for_each' calls many times: read its resources in a step of their own"
+            found.add("key_conflict", f"{path}/resources", message, on_key=True)
         for at, resource in enumerate(step.resources):
             _check(resource, f"{path}/resources/{at}", found)
             scheme = resource.uri.partition("://")[0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from everstep.domain import events as e
 from everstep.domain.approval import Names, rejected
-from everstep.domain.decide import spec_of
+from everstep.domain.consequence import spec_of
 from everstep.domain.detour import Detour, next_fallback
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.failure import Category, EffectState, Failure

@@ -4,11 +4,15 @@ from typing import Final
 
 from everstep.domain.continued import TAKEN_OVER, ClientCall, TaskContinued
 from everstep.domain.errors import Conflict
-from everstep.domain.ids import StepPath
+from everstep.domain.graph import items_of
+from everstep.domain.ids import AFTER, CALL, StepPath, item_path, split_path
+from everstep.domain.lookup import RESOURCE_TOOL
 from everstep.domain.pauses import Pause, PauseType, UserRequested
+from everstep.domain.plan import ResourceSpec, StepSpec
 from everstep.domain.record import record
+from everstep.domain.resources import needs_output
 from everstep.domain.states import TERMINAL, StepStatus, TaskStatus
-from everstep.domain.task import TaskState
+from everstep.domain.task import StepState, TaskState
 
 HANDED: Final = frozenset(
     {
@@ -50,13 +54,46 @@ def match_step(state: TaskState, tool: str) -> StepPath | None:
     """The first step in plan order with this tool that has no outcome; None if the call is no step's."""
     for spec in state.plan.steps:
         step = state.steps[StepPath(spec.id)]
-        if spec.tool != tool or spec.for_each is not None or step.ended:
+        if spec.for_each is not None or step.ended:
             continue
-        pause = state.pauses.get(step.pause) if step.pause is not None else None
-        if step.status is StepStatus.PAUSED and pause is not None and pause.type not in HANDED:
+        left = call_left(state, spec)
+        if left.tool != tool:
+            continue
+        stands = at_hand(state, step)
+        pause = state.pauses.get(stands.pause) if stands.pause is not None else None
+        if stands.status is StepStatus.PAUSED and pause is not None and pause.type not in HANDED:
             raise answer_needed(state, pause)
-        return step.path
+        return left.path
     return None
+
+
+@record
+class CallLeft:
+    """What is to be called for a step that has not ended; `reads`: it is a read of these."""
+
+    path: StepPath
+    tool: str
+    reads: tuple[ResourceSpec, ...] = ()
+
+
+def call_left(state: TaskState, spec: StepSpec) -> CallLeft:
+    """The step's own call; if it has been made, and only something is to be read after it, that."""
+    path = StepPath(spec.id)
+    if spec.tool is None:
+        return CallLeft(path=path, tool=RESOURCE_TOOL, reads=spec.resources)
+    if not spec.resources:
+        return CallLeft(path=path, tool=spec.tool)
+    call = state.steps.get(item_path(path, CALL))
+    if call is None or call.status is not StepStatus.COMPLETED:
+        return CallLeft(path=item_path(path, CALL), tool=spec.tool)
+    after = tuple(one for one in spec.resources if needs_output(spec, one))
+    return CallLeft(path=item_path(path, AFTER), tool=RESOURCE_TOOL, reads=after)
+
+
+def at_hand(state: TaskState, step: StepState) -> StepState:
+    """The step itself, or the part of it that has come to no end."""
+    parts = (one for one in items_of(state, step.path) if isinstance(split_path(one.path)[1], str))
+    return next((one for one in parts if not one.ended), step)
 
 
 def answer_needed(state: TaskState, pause: Pause) -> Conflict:

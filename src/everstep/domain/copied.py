@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from everstep.domain import events as e
 from everstep.domain.changes import Change
 from everstep.domain.fold import apply
+from everstep.domain.graph import items_of
 from everstep.domain.ids import StepPath
-from everstep.domain.reopen import Again, items_of
+from everstep.domain.reopen import Again
 from everstep.domain.states import StepStatus
 from everstep.domain.task import Command, NewTask, StepState, TaskState, row_of
 from everstep.domain.values import JsonObject

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from everstep.domain import events as e
-from everstep.domain.detour import next_fallback, source_of, tool_of, used_retries
+from everstep.domain.consequence import fall_back, final_error, goes_without, handed_over, is_final, spec_of
+from everstep.domain.detour import used_retries
 from everstep.domain.effects import Resolution, resolve_unclear
 from everstep.domain.ended import Ended
-from everstep.domain.failure import NOBODY_THERE, Category, EffectState, Failure
-from everstep.domain.ids import Instant, StepPath, child_id, split_path
+from everstep.domain.failure import Category, EffectState, Failure
+from everstep.domain.ids import Instant, StepPath, child_id
 from everstep.domain.outcome import Asked, Failed, Listens, Lost, Probe, Spawns, Succeeded, Waits
-from everstep.domain.pauses import MAY_ANSWER, InputRequired, Pause, Reason, ToolErrorPause, UncertainOutcome
-from everstep.domain.plan import OnError, StepSpec
+from everstep.domain.pauses import MAY_ANSWER, InputRequired, Pause, Reason, UncertainOutcome
 from everstep.domain.policy import backoff_ms, budget, may_retry, out_of_time
 from everstep.domain.states import CHILD, EVENT, TaskStatus
 from everstep.domain.task import OpenAttempt, StepState, TaskState, finally_until
@@ -232,49 +232,6 @@ def _give_up(state: TaskState, ended: Ended, error: e.ErrorRecord, at: Instant) 
     return (e.Draft(step=ended.path, body=body),)
 
 
-def goes_without(state: TaskState, path: StepPath, failure: Failure) -> bool:
-    """Whether the task does without the step: nobody was there to be called, and the plan can do without it."""
-    return failure.code in NOBODY_THERE and split_path(path)[1] is None and state.is_optional(path)
-
-
-def fall_back(state: TaskState, step: StepState, failure: Failure, *, called: bool = True) -> e.Draft | None:
-    """The step of a failed tool goes on with its next fallback, if it has one that may be tried."""
-    spec = spec_of(state, step.path)
-    before = failure if called else step.error.failure if step.error else None
-    number = next_fallback(spec, step.detour, before, step.last_effect)
-    if number is None:
-        return None
-    body = e.StepFallback(
-        tool_requested=tool_of(spec, step.detour),
-        tool_used=spec.fallback[number - 1].tool,
-        reason=failure.code,
-        number=number,
-    )
-    return e.Draft(step=step.path, body=body)
-
-
-def handed_over(state: TaskState, path: StepPath, failure: Failure) -> ToolErrorPause | None:
-    """The question about a step that has failed, if its plan asks one."""
-    spec = spec_of(state, path)
-    if state.on_error(spec) is not OnError.PAUSE or is_final(state, spec):
-        return None
-    return ToolErrorPause(
-        failed_step=path, error=failure.message, retryable=spec.retryable, suggested_tool=tool_now(state, path)
-    )
-
-
-def final_error(state: TaskState, path: StepPath, error: e.ErrorRecord, dependants: tuple[str, ...]) -> e.ErrorRecord:
-    """With what it means for the task: an item's failure ends no step by itself."""
-    spec = spec_of(state, path)
-    fatal = state.on_error(spec) is OnError.FAIL and not is_final(state, spec)
-    if fatal:
-        planned = (StepPath(one.id) for one in state.plan.steps)
-        dependants = tuple(other for other in planned if other != spec.id and not state.steps[other].ended)
-    elif split_path(path)[1] is not None:
-        dependants = ()
-    return replace(error, task_continues=not fatal, skipped_steps=dependants)
-
-
 def _uncertain(state: TaskState, ended: Ended, attempt: OpenAttempt) -> e.Draft:
     spec = spec_of(state, ended.path)
     if is_final(state, spec):  # nothing in `finally` pauses
@@ -344,18 +301,3 @@ def _error(ended: Ended, step: StepState, failure: Failure) -> e.ErrorRecord:
         retries=used_retries(step.retries, step.detour, failure.category),
         retries_max=budget(ended.retry, failure.category),
     )
-
-
-def spec_of(state: TaskState, path: StepPath) -> StepSpec:
-    """The step of the plan that a path belongs to."""
-    return state.specs[split_path(path)[0]]
-
-
-def tool_now(state: TaskState, path: StepPath) -> str | None:
-    """The tool a step is called with now: its own, or the fallback it has come to."""
-    return source_of(spec_of(state, path), state.steps[path].detour).tool
-
-
-def is_final(state: TaskState, spec: StepSpec) -> bool:
-    """Whether it is one of the plan's `finally` steps."""
-    return any(spec is last for last in state.plan.finally_steps)

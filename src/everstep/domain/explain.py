@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Final
 
-from everstep.domain.decide import spec_of
+from everstep.domain.consequence import spec_of
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.pauses import (
     DurableWait,

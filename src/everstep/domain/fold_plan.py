@@ -6,9 +6,9 @@ from everstep.domain import events as e
 from everstep.domain.changes import changed
 from everstep.domain.continued import Handover
 from everstep.domain.fold_continued import set_variables
-from everstep.domain.ids import Instant, StepPath, TaskId, item_path
+from everstep.domain.graph import first_gap, items_of
+from everstep.domain.ids import Instant, StepPath, TaskId
 from everstep.domain.limits import budget_of
-from everstep.domain.moves import first_gap
 from everstep.domain.resources import specs_of
 from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
@@ -73,21 +73,20 @@ def task_reopened(state: TaskState, body: e.TaskReopened, _step: StepPath | None
 
 def _supersede(state: TaskState, path: StepPath, *, items_stand: bool) -> None:
     """A step as if it had never begun; with `items_stand` the items that completed keep their outcome."""
-    old = state.steps[path]
+    old, begun = state.steps[path], items_of(state, path)
     new = state.steps[path] = StepState(path)
     new.attempts, new.tries, new.arguments = old.attempts, old.tries + bool(old.attempts), old.arguments
     new.asked, new.asked_after = old.asked, old.asked_after
     new.settled = settled_by(old)
     new.approval = new.spent = old.approval  # what is done anew is asked about anew
-    for index in range(old.items_next):
-        item = state.steps.get(item_path(path, index))
-        if item is None or (items_stand and item.status is StepStatus.COMPLETED):
+    for item in begun:
+        if items_stand and item.status is StepStatus.COMPLETED:
             continue
         state.past[item.path] = (item.attempts, item.tries + bool(item.attempts), settled_by(item))
         del state.steps[item.path]
     if items_stand:
         new.items = old.items
-        new.items_ended = sum(item_path(path, index) in state.steps for index in range(old.items_next))
+        new.items_ended = sum(item.path in state.steps for item in begun)
         new.items_next = first_gap(state, path, 0)
 
 

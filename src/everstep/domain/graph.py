@@ -11,10 +11,11 @@ from dataclasses import replace
 from everstep.domain.bindings import Compiled, compile_value, references
 from everstep.domain.detour import source_of
 from everstep.domain.events import SkipReason
-from everstep.domain.ids import StepPath, split_path
+from everstep.domain.ids import PARTS, StepPath, item_path, split_path
+from everstep.domain.lookup import RESOURCE_TOOL
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
-from everstep.domain.resources import as_called
+from everstep.domain.resources import as_called, parts_of, wanted
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
@@ -35,6 +36,8 @@ class Wired:
     """Arguments, or the literal value, of each."""
     waits_for: tuple[StepPath, ...]
     required: tuple[StepPath, ...]
+    parts: "dict[str, Wired]"
+    """What it consists of, if it reads resources beside its call; nothing for most."""
 
 
 @record
@@ -80,9 +83,9 @@ def grown(known: Graph | None, plan: PlanSpec) -> Graph:
 
 
 def _tools(specs: Iterable[StepSpec]) -> Iterator[str]:
-    """Of steps and their fallbacks."""
+    """Of steps, their fallbacks and what reads their resources."""
     for spec in specs:
-        named = (spec.tool, *(other.tool for other in spec.fallback))
+        named = (spec.tool, *(other.tool for other in spec.fallback), RESOURCE_TOOL if spec.resources else None)
         yield from (tool for tool in named if tool is not None)
 
 
@@ -100,7 +103,7 @@ def _wire_step(spec: StepSpec, above: str | None, binds: dict[str, str]) -> Wire
     also: JsonObject = {
         "approve": [spec.approve.title, spec.approve.show] if spec.approve else None,
         "fallback": [[dict(other.arguments or {}), other.value] for other in spec.fallback],
-        "resources": [dict(resource.vars or {}) for resource in spec.resources],
+        "resources": [wanted(resource) for resource in spec.resources],
     }
     required = set(spec.needs or ())
     optional: set[str] = {above} if spec.needs is None and above is not None else set()
@@ -124,7 +127,13 @@ def _wire_step(spec: StepSpec, above: str | None, binds: dict[str, str]) -> Wire
         fallbacks=tuple(compile_value(one.value if one.tool is None else one.arguments or {}) for one in spec.fallback),
         waits_for=tuple(StepPath(step) for step in sorted(required | optional)),
         required=tuple(StepPath(step) for step in sorted(required)),
+        parts=_wire_parts(spec, binds) if spec.resources else {},
     )
+
+
+def _wire_parts(spec: StepSpec, binds: dict[str, str]) -> dict[str, Wired]:
+    parts = {name: _wire_step(part, None, binds) for name, part in parts_of(spec).items()}
+    return {name: replace(wired, path=item_path(spec.id, name)) for name, wired in parts.items()}
 
 
 def _source(root: str, path: tuple[str | int, ...], binds: dict[str, str]) -> str | None:
@@ -169,6 +178,20 @@ def ready(wired: Wired, state: TaskState) -> bool:
         if not steps[path].ended:
             return False
     return True
+
+
+def items_of(state: TaskState, path: StepPath) -> list[StepState]:
+    """The items, or the parts, of a step that have begun, in order."""
+    every = (*range(state.steps[path].items_next), *PARTS)
+    found = (state.steps.get(item_path(path, item)) for item in every)
+    return [item for item in found if item is not None]
+
+
+def first_gap(state: TaskState, step: str, index: int) -> int:
+    """The next item, from `index` on, that has no state yet."""
+    while item_path(step, index) in state.steps:
+        index += 1
+    return index
 
 
 def lent_places(state: TaskState) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from typing import NewType
+from typing import Final, NewType, TypeAlias
 
 TaskId = NewType("TaskId", str)
 """`t_` and 26 characters."""
@@ -11,7 +11,9 @@ PauseId = NewType("PauseId", str)
 WorkerId = NewType("WorkerId", str)
 """`w_` and 26 characters: one incarnation of one process. Never used twice."""
 StepPath = NewType("StepPath", str)
-"""A step's plan id, or a sub-step of it: `pages`, `pages[3]`."""
+"""A step's plan id, or a sub-step of it: `pages`, `pages[3]`, `pages[call]`."""
+Item: TypeAlias = int | str
+"""Which sub-step: the number of an item, or one of PARTS."""
 Seq = NewType("Seq", int)
 """1, 2, 3, … in the journal of one task."""
 Epoch = NewType("Epoch", int)
@@ -26,21 +28,24 @@ Millis = NewType("Millis", int)
 KEY = re.compile(r"(?!t_|mt_)[A-Za-z0-9._-]{1,128}")
 """What a creator may call its task."""
 
+BEFORE, CALL, AFTER = PARTS = ("before", "call", "after")
+"""What a step with resources beside its call consists of."""
+
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
-_ITEM = re.compile(r"(.+)\[(\d+)\]")
+_ITEM: Final = re.compile(r"(.+)\[(?:(\d+)|(before|call|after))\]")
 
 
-def item_path(step: str, index: int) -> StepPath:
-    """The sub-step of one item of a `for_each`."""
-    return StepPath(f"{step}[{index}]")
+def item_path(step: str, item: Item) -> StepPath:
+    """The sub-step of one item of a `for_each`, or of one part."""
+    return StepPath(f"{step}[{item}]")
 
 
-def split_path(path: StepPath) -> tuple[str, int | None]:
-    """The step of the plan, and which item of it."""
+def split_path(path: StepPath) -> tuple[str, Item | None]:
+    """The step of the plan, and which item or part of it."""
     if path[-1] != "]":
         return path, None
     match = _ITEM.fullmatch(path)
-    return (match[1], int(match[2])) if match else (path, None)
+    return (match[1], match[3] or int(match[2])) if match else (path, None)
 
 
 def child_id(key: str) -> TaskId:

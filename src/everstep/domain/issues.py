@@ -5,6 +5,7 @@ from itertools import accumulate, takewhile
 
 from everstep.domain import events as e
 from everstep.domain.failure import EffectState
+from everstep.domain.ids import split_path
 from everstep.domain.plan import Effect
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState, TaskState
@@ -48,12 +49,17 @@ def _size(issue: e.Issue) -> int:
     return 300 + len(words.encode())
 
 
+def _done_without(step: StepState) -> bool:
+    """A read for a call that its client made without it: the step has what it is for."""
+    return step.skip_reason is e.SkipReason.COMPLETED_BY_CLIENT and isinstance(split_path(step.path)[1], str)
+
+
 def issue_of(step: StepState) -> e.Issue | None:
     """What is to be said of one step, if anything."""
     failure = step.error.failure if step.error else None
     if step.status is StepStatus.FAILED:
         return e.Issue(step=step.path, status="failed", reason=failure.message if failure else "", error=failure)
-    if step.status is StepStatus.SKIPPED and step.skip_reason not in _NOT_AN_ISSUE:
+    if step.status is StepStatus.SKIPPED and step.skip_reason not in _NOT_AN_ISSUE and not _done_without(step):
         return e.Issue(step=step.path, status="skipped", reason=str(step.skip_reason))
     unclear = failure is not None and failure.effect_state is EffectState.UNKNOWN
     if not step.ended and unclear and step.last_effect in (Effect.ONCE, Effect.VERIFIABLE):

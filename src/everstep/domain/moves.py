@@ -1,7 +1,8 @@
 """How a fold moves a task or a step: by the tables, or the journal is broken."""
 
 from everstep.domain.events import SkipReason
-from everstep.domain.ids import Instant, StepPath, item_path, split_path
+from everstep.domain.graph import first_gap
+from everstep.domain.ids import Instant, StepPath, split_path
 from everstep.domain.states import ENDED, STEP_MOVES, TASK_MOVES, Phase, StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
 
@@ -21,18 +22,11 @@ def step_of(state: TaskState, path: StepPath) -> StepState:
         step = state.steps[StepPath(name)]
         found.arguments = step.arguments
         step.items_open[index] = None
-        if index == step.items_next:
+        if isinstance(index, int) and index == step.items_next:
             step.items_next = first_gap(state, step.path, index + 1)
         if state.past:  # an item of a new generation goes on counting where the last one stopped
             found.attempts, found.tries, found.settled = state.past.get(path, (0, 0, 0))
     return found
-
-
-def first_gap(state: TaskState, step: str, index: int) -> int:
-    """The next item, from `index` on, that has no state yet."""
-    while item_path(step, index) in state.steps:
-        index += 1
-    return index
 
 
 def move_task(state: TaskState, to: TaskStatus) -> None:

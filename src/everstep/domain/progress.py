@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from everstep.domain.ids import StepPath, item_path
+from everstep.domain import graph
+from everstep.domain.ids import StepPath
 from everstep.domain.record import record
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState, TaskState
@@ -75,6 +76,6 @@ def item_counts(state: TaskState, step: StepState) -> dict[str, int | None] | No
     """How the items of a `for_each` stand: how many there are, and how those that ended did; None for other steps."""
     if step.items is None:
         return None
-    begun = [state.steps[item_path(step.path, index)].status for index in range(step.items_next)]
+    begun = [item.status for item in graph.items_of(state, step.path)]
     ends = (StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.SKIPPED)
     return {"total": items_of(step), **{end.value: begun.count(end) for end in ends}}

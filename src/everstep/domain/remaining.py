@@ -1,7 +1,7 @@
 """What is left of a task for whoever takes over: which calls, with which arguments, and what to know. Pure."""
 
 from everstep.domain.bindings import compile_value, render
-from everstep.domain.continuation import HANDED, is_handoff
+from everstep.domain.continuation import HANDED, at_hand, call_left, is_handoff
 from everstep.domain.graph import wire_plan
 from everstep.domain.ids import StepPath
 from everstep.domain.pauses import Pause, PauseType
@@ -30,7 +30,8 @@ _SHOWN = {StepStatus.COMPLETED: "completed", StepStatus.FAILED: "failed", StepSt
 
 def shown_status(state: TaskState, step: StepState) -> str:
     """One of four words: what stands still for a failed call is failed, whatever else has no outcome is pending."""
-    pause = state.pauses.get(step.pause) if step.pause is not None else None
+    asked = at_hand(state, step).pause
+    pause = state.pauses.get(asked) if asked is not None else None
     if pause is not None and pause.type is PauseType.TOOL_ERROR:
         return "failed"
     return _SHOWN.get(step.status, "pending")
@@ -50,17 +51,19 @@ def remaining(state: TaskState) -> tuple[Remaining, ...]:
         step = state.steps[StepPath(spec.id)]
         shown = shown_status(state, step)
         if shown == "failed" and not step.ended and spec.retryable and spec.tool is not None:
-            failed.append(_left(spec, step, scope))
+            failed.append(_left(state, spec, step, scope))
         elif shown == "pending":
-            pending.append(_left(spec, step, scope))
+            pending.append(_left(state, spec, step, scope))
     return (*failed, *pending)
 
 
-def _left(spec: StepSpec, step: StepState, scope: StateScope) -> Remaining:
+def _left(state: TaskState, spec: StepSpec, step: StepState, scope: StateScope) -> Remaining:
+    guidance, call = guidance_of(spec, scope), call_left(state, spec)
+    if call.reads:
+        uris: JsonObject = {"uris": [offered_address(resource, scope) for resource in call.reads]}
+        return Remaining(step=step.path, tool=None, arguments=uris, guidance=guidance)
     arguments = offered({**spec.arguments, **(step.arguments or {})}, scope)
-    if spec.tool is None:
-        arguments = {"uris": [offered_address(resource, scope) for resource in spec.resources]}
-    return Remaining(step=step.path, tool=spec.tool, arguments=arguments, guidance=guidance_of(spec, scope))
+    return Remaining(step=step.path, tool=spec.tool, arguments=arguments, guidance=guidance)
 
 
 def guidance_of(spec: StepSpec, scope: StateScope) -> str | None:

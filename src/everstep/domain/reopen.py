@@ -10,8 +10,8 @@ from typing import Final
 from everstep.domain.errors import Conflict, Validation
 from everstep.domain.events import SkipReason
 from everstep.domain.failure import EffectState
-from everstep.domain.graph import Graph
-from everstep.domain.ids import StepPath, item_path
+from everstep.domain.graph import Graph, items_of
+from everstep.domain.ids import StepPath
 from everstep.domain.pauses import PauseType
 from everstep.domain.plan import Effect, OnError
 from everstep.domain.record import record
@@ -118,12 +118,6 @@ def _items_stand(state: TaskState, graph: Graph, path: StepPath, superseded: set
     if state.steps[path].items is None or not superseded.isdisjoint(graph.by_id[path].waits_for):
         return False
     return any(item.status is StepStatus.COMPLETED for item in items_of(state, path))
-
-
-def items_of(state: TaskState, path: StepPath) -> list[StepState]:
-    """The items of a step that have begun, in order."""
-    found = (state.steps.get(item_path(path, index)) for index in range(state.steps[path].items_next))
-    return [item for item in found if item is not None]
 
 
 def repeats(state: TaskState, path: StepPath, known: Known, partly: Collection[StepPath] = ()) -> Iterable[Repeat]:

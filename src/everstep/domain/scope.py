@@ -9,7 +9,7 @@ from typing import Final
 from everstep.domain.bindings import Absent, Found
 from everstep.domain.events import ErrorRecord
 from everstep.domain.graph import Graph
-from everstep.domain.ids import Instant, StepPath
+from everstep.domain.ids import CALL, Instant, StepPath, item_path
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject, JsonValue
@@ -75,6 +75,8 @@ class StateScope:
             if not sealed.present:
                 return Absent(why="elsewhere", producer=step.path, digest=sealed.digest)
             return Found(value=sealed.value, untrusted=sealed.untrusted)
+        if step.items is not None and (call := self._state.steps.get(item_path(step.path, CALL))) is not None:
+            return self._output(call)  # what is read after a call sees what it gave
         why = _ABSENT.get(step.status, "not_ended")
         return Absent(why=why, producer=step.path)  # type: ignore[arg-type]
 

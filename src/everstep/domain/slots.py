@@ -115,7 +115,7 @@ def _step_slots(step: StepSpec, at: int, path: str, names: frozenset[str]) -> It
                 step=at,
                 names=names,
                 outputs=Outputs.EARLIER,
-                own_output=True,
+                own_output=step.tool is not None,
             )
 
 

@@ -48,8 +48,8 @@ class StepState:
     """
 
     path: StepPath
-    items_open: dict[int, None]
-    """Items begun and not ended, in order."""
+    items_open: dict[int | str, None]
+    """Items, or parts, begun and not ended, in order."""
     status: StepStatus = StepStatus.PENDING
     phase: Phase | None = None
     attempts: int = 0

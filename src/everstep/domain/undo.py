@@ -10,11 +10,10 @@ from typing import Final, TypeAlias
 
 from everstep.domain.attempts import Attempt, History
 from everstep.domain.bindings import Absent, Found, NeedsPayload, Scope, Unresolved, compile_value, render, resolve
-from everstep.domain.graph import Graph
-from everstep.domain.ids import Digest, StepPath, split_path
+from everstep.domain.graph import Graph, items_of
+from everstep.domain.ids import CALL, Digest, StepPath, item_path, split_path
 from everstep.domain.plan import Effect, OnError, PlanSpec, StepSpec, UndoSpec
 from everstep.domain.record import record
-from everstep.domain.reopen import items_of
 from everstep.domain.scope import StateScope
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState, TaskState
@@ -119,9 +118,9 @@ class _Maker:
         if spec.undo is None and not own:
             pure = self._abilities.effect_of(spec) is Effect.PURE
             return "it has no effect, so there is nothing to take back" if pure else f"{spec.tool} has no undo"
-        if step.items is not None:
+        if spec.for_each is not None and step.items is not None:
             return self._list(step, spec)
-        way = self._way(step, spec, None)
+        way = self._way(self._state.steps.get(item_path(step.path, CALL), step), spec, None)
         return way if way is None or isinstance(way, str) else _step(spec, way, None)
 
     def _list(self, step: StepState, spec: StepSpec) -> StepSpec | str | None:
@@ -174,7 +173,7 @@ class _Maker:
             return StateScope(self._state, self._graph)
         index = split_path(item.path)[1]
         items = self._state.steps[StepPath(spec.id)].items
-        assert index is not None and items is not None and isinstance(items.value, list)
+        assert isinstance(index, int) and items is not None and isinstance(items.value, list)
         return _ItemScope(
             StateScope(self._state, self._graph, {"item": items.value[index], "index": index}), spec, item
         )

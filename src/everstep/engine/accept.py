@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from everstep.domain.ahead import ahead
 from everstep.domain.check import ToolFacts, input_problems, problems
 from everstep.domain.check_limits import above_policy, limits_said
 from everstep.domain.check_permissions import permission_problems, secret_problems
@@ -32,9 +31,9 @@ def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...
 
 
 def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, owner: str, also: Sequence[Problem] = ()) -> None:
-    """Raises PlanError with all that is wrong; a key that nobody would honour is refused too."""
+    """Raises PlanError with all that is wrong."""
     found = (*check_plan(plan, kit, trusted=trusted), *also)
-    refused = (*_refused(plan, kit, owner), *above_policy(plan, kit.limits.of_task), *ahead(plan))
+    refused = (*_refused(plan, kit, owner), *above_policy(plan, kit.limits.of_task))
     if worst(found):
         raise PlanError(f"the plan '{plan.name}' has problems", (*found, *refused))
     if refused:

@@ -1,7 +1,7 @@
 """Whether a call may be proposed: its owner may use the tool, its target is well, its breaker lets it through."""
 
 from everstep.domain.breaker import Ask, BreakerKey, BreakerState, Caller
-from everstep.domain.decide import spec_of
+from everstep.domain.consequence import spec_of
 from everstep.domain.detour import StepDenied, breaker_of
 from everstep.domain.explain import clock
 from everstep.domain.failure import Category, EffectState, Failure

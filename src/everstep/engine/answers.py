@@ -4,6 +4,7 @@ from typing import Final
 
 from everstep.domain.approval import Names, changes
 from everstep.domain.commands import Answer, Drafts, Reply
+from everstep.domain.consequence import spec_of
 from everstep.domain.errors import Conflict, NotAllowed, Validation
 from everstep.domain.events import Actor, ActorKind, PauseAnswered, PauseExpired
 from everstep.domain.ids import Digest, PauseId, split_path
@@ -145,8 +146,7 @@ def output_schema(state: TaskState, pause: Pause, kit: Kit) -> JsonObject | None
     lacked = pause.reason.producing_step if isinstance(pause.reason, UnresolvedDependency) else None
     path = lacked or pause.step
     assert path is not None
-    name, index = split_path(path)
-    spec = state.specs[name]
+    spec, index = spec_of(state, path), split_path(path)[1]
     entry = kit.catalog.find(spec.tool or "")
     schema = None if entry is None else entry.spec.output_schema
     if lacked is None or spec.for_each is None or index is not None:

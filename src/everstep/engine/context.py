@@ -6,8 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from everstep.domain.consequence import spec_of
 from everstep.domain.detour import source_of
-from everstep.domain.ids import Instant, split_path
+from everstep.domain.ids import Instant
 from everstep.domain.plan import LimitsSpec, attempt_limits
 from everstep.domain.redact import RedactedStream
 from everstep.domain.task import Intent, TaskState
@@ -34,7 +35,7 @@ class CallContext(LastingCall):
     )
 
     def __init__(self, intent: Intent, entry: Entry, state: TaskState, kit: Kit) -> None:
-        spec, step = state.specs[split_path(intent.step)[0]], state.steps[intent.step]
+        spec, step = spec_of(state, intent.step), state.steps[intent.step]
         super().__init__(intent, state.owner, kit)
         said = spec.timeout_ms or state.plan.defaults.timeout_ms or entry.spec.timeout_ms
         if intent.attempt.number > 1 or step.detour is not None or spec.retry is not None:
@@ -57,7 +58,7 @@ class CallContext(LastingCall):
     @property
     def origin(self) -> Origin:
         state, step = self._state, self._state.steps[self._intent.step]
-        said = source_of(state.specs[split_path(self._intent.step)[0]], step.detour).arguments or {}
+        said = source_of(spec_of(state, self._intent.step), step.detour).arguments or {}
         given = step.arguments or {}
         written = {name: value for name, value in said.items() if name not in given}
         return Origin(trusted=state.vouches_for(self._intent.step), written=written)

@@ -1,6 +1,7 @@
 """A task that a client has taken up for one call: that call, its outcome, and then it stands, or the engine goes on."""
 
 from everstep.domain import events as e
+from everstep.domain.consequence import spec_of
 from everstep.domain.continued import TAKEN_OVER
 from everstep.domain.ids import StepPath
 from everstep.domain.pauses import PauseType, UserRequested
@@ -8,6 +9,7 @@ from everstep.domain.states import StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.engine import limiting
 from everstep.engine.lap import Lap
+from everstep.engine.parts import end_for_the_client, for_the_client
 from everstep.engine.propose import callable_now, propose_call
 
 ASKED_FIRST = frozenset({PauseType.APPROVAL_REQUIRED, PauseType.INPUT_REQUIRED, PauseType.LIMIT_REACHED})
@@ -19,6 +21,7 @@ def for_client(lap: Lap) -> bool:
     state, between = lap.state, lap.state.handover
     assert between is not None
     if between.continuing is not None:
+        end_for_the_client(lap, between.continuing)
         _report(lap, between.continuing)
     if not between.alone or state.failing is not None or state.status is not TaskStatus.RUNNING or state.held_back:
         return False
@@ -47,7 +50,7 @@ def _report(lap: Lap, path: StepPath) -> None:
         return
     completed = step.status is StepStatus.COMPLETED
     body = e.TaskContinued(
-        tool=state.specs[path].tool or "",
+        tool=spec_of(state, path).tool or "",
         output=step.output if completed else None,
         failure=None if completed or step.error is None else step.error.failure,
         key=between.key,
@@ -68,7 +71,7 @@ def _call(lap: Lap, step: StepState) -> None:
     if lap.kit.closing or lap.kit.passage.halted is not None:
         return
     if step.status is StepStatus.PENDING or callable_now(lap, step):
-        propose_call(lap, lap.graph.by_id[step.path], step, lap.scope)
+        propose_call(lap, for_the_client(lap, step.path), step, lap.scope)
         if lap.held_back:
             limiting.exhaust(lap)
 

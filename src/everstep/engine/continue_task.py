@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from everstep.domain import events as e
 from everstep.domain.continuation import match_step, takes_calls
 from everstep.domain.continued import ClientCall, Continued, TaskStarted
-from everstep.domain.ids import Epoch, Seq, StepPath, TaskId
+from everstep.domain.ids import Epoch, Seq, StepPath, TaskId, split_path
 from everstep.domain.record import record
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import TaskState
@@ -77,14 +77,14 @@ def _known(state: TaskState, call: ClientCall) -> Taken | Again | None:
 
 
 def _step_of(state: TaskState, reply: e.TaskContinued) -> StepPath | None:
-    tools = (spec.id for spec in state.plan.steps if spec.tool == reply.tool)
+    tools = (spec.id for spec in state.plan.steps if state.specs[spec.id].tool == reply.tool)
     return next((StepPath(name) for name in tools), None)
 
 
 def _taking(state: TaskState, call: Continued, kit: Kit) -> Sequence[e.Draft]:
     """The first events of the call: taken up for it; the step's own question is no longer asked."""
     taken = TaskStarted(from_status=state.status, worker=kit.worker, epoch=Epoch(state.epoch + 1), continued=call)
-    pause = state.steps[call.step].pause
-    waiting = [one for one in state.pauses.values() if one.id == pause or one.step is None]
+    name = split_path(call.step)[0]
+    waiting = [one for one in state.pauses.values() if one.step is None or split_path(one.step)[0] == name]
     withdrawn = [e.Draft(body=e.PauseWithdrawn(pause=one.id, why="continued"), step=one.step) for one in waiting]
     return [e.Draft(body=taken), *withdrawn]

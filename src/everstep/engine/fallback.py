@@ -1,7 +1,7 @@
 """Another tool, or a literal value, where the first choice failed or is held back; and waiting, where there is none."""
 
 from everstep.domain import events as e
-from everstep.domain.decide import fall_back, goes_without
+from everstep.domain.consequence import fall_back, goes_without
 from everstep.domain.failure import Failure
 from everstep.domain.scope import StateScope, error_facts
 from everstep.domain.states import StepStatus

@@ -48,7 +48,7 @@ def start_items(lap: Lap, wired: Wired, step: StepState) -> None:
     items = _items(lap, step)
     if items is None:
         return
-    for index in sorted(step.items_open):
+    for index in sorted(index for index in step.items_open if isinstance(index, int)):
         _go_on(lap, wired, lap.state.steps[item_path(step.path, index)], items)
     fatal = lap.state.on_error(wired.spec) is OnError.FAIL
     while (
@@ -97,7 +97,7 @@ def _begin_item(lap: Lap, wired: Wired, item: StepState, items: list[JsonValue])
 def _scope(lap: Lap, item: StepState, items: list[JsonValue]) -> StateScope:
     name, index = split_path(item.path)
     sealed = lap.state.steps[StepPath(name)].items
-    assert index is not None and sealed is not None
+    assert isinstance(index, int) and sealed is not None
     return lap.scope_with({"item": items[index], "index": index}, sealed)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from everstep.domain import events as e
-from everstep.domain.decide import spec_of
+from everstep.domain.consequence import spec_of
 from everstep.domain.histogram import Family, Histogram, Labels
 from everstep.domain.ids import StepPath
 from everstep.domain.states import CHILD

@@ -1,6 +1,7 @@
 """The arguments of a client's call: placeholders that came back stand for recorded values, and the whole must fit."""
 
 from everstep.domain.bindings import NeedsPayload
+from everstep.domain.consequence import spec_of
 from everstep.domain.continued import ClientCall
 from everstep.domain.errors import Unavailable, Validation
 from everstep.domain.ids import Digest, StepPath
@@ -27,7 +28,7 @@ async def given_arguments(state: TaskState, path: StepPath, call: ClientCall, ki
 
 async def _values(state: TaskState, path: StepPath, given: JsonObject, kit: Kit) -> JsonObject:
     scope = StateScope(state, kit.graph(state))
-    planned = state.specs[path].arguments
+    planned = spec_of(state, path).arguments
     while True:
         match taken_back(planned, given, scope):
             case TakenBack(arguments=arguments):

@@ -2,7 +2,7 @@
 
 from everstep.domain import events as e
 from everstep.domain.bindings import Unresolved
-from everstep.domain.decide import final_error, goes_without, handed_over, tool_now
+from everstep.domain.consequence import final_error, goes_without, handed_over, tool_now
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import StepPath
 from everstep.domain.pauses import Reason, SchemaMismatch, UnresolvableParams, UnresolvedDependency

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from everstep.domain.breaker import BreakerKey, Caller, Verdict
-from everstep.domain.decide import is_final, spec_of
+from everstep.domain.consequence import is_final, spec_of
 from everstep.domain.detour import breaker_of
 from everstep.domain.ended import NO_CHANCE, Chance, Ended
 from everstep.domain.failure import Category, EffectState, Failure

@@ -40,7 +40,7 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
     if step.asked is not None and not fallback.in_force(step):
         return _propose_given(lap, wired, step, step.asked, scope=scope)
     constant = wired.arguments.constant and step.arguments is None and step.detour is None
-    ready_made = lap.kit.constants.get((lap.state.plan_digest, spec.id)) if constant else None
+    ready_made = lap.kit.constants.get((lap.state.plan_digest, wired.path)) if constant else None
     if ready_made is not None:
         return _propose(lap, wired, step, ready_made, scope=scope)
     match resolve(arguments_in_force(wired, step), fallback.scope_of(step, scope)):
@@ -63,7 +63,7 @@ def propose_call(lap: Lap, wired: Wired, step: StepState, scope: StateScope) -> 
             if checked is None:
                 return _refuse(lap, wired, step, arguments, scope=scope)
             if constant:
-                lap.kit.constants[lap.state.plan_digest, spec.id] = checked
+                lap.kit.constants[lap.state.plan_digest, wired.path] = checked
             return _propose(lap, wired, step, checked, scope=scope)
 
 

@@ -7,7 +7,7 @@ from everstep.domain.bindings import NeedsPayload, Unresolved, test
 from everstep.domain.graph import Blocked, Wired, blocked, lent_places, places, ready
 from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState
-from everstep.engine import fanout
+from everstep.engine import fanout, parts
 from everstep.engine.approve_items import allowed_for_all
 from everstep.engine.asked import calls_asked_for
 from everstep.engine.hinder import hold, lacks, unresolved
@@ -76,12 +76,17 @@ def begin(lap: Lap, wired: Wired, step: StepState) -> None:
     if wired.for_each is not None:
         fanout.open_items(lap, wired, step)
         return go_on(lap, wired, step)
+    if wired.parts:
+        parts.open_parts(lap, wired, step)
+        return go_on(lap, wired, step)
     return propose_call(lap, wired, step, lap.scope)
 
 
 def go_on(lap: Lap, wired: Wired, step: StepState) -> None:
     """A step that is under way and has nothing in flight: its retry may be due, or it was interrupted."""
-    if step.items is not None:
+    if wired.parts:
+        parts.start_parts(lap, wired, step)
+    elif step.items is not None:
         if allowed_for_all(lap, wired, step):
             fanout.start_items(lap, wired, step)
     elif not callable_now(lap, step):

@@ -7,7 +7,8 @@ call into the outcome `Lost`, which goes through `decide` and `commit` like any 
 from collections.abc import Sequence
 
 from everstep.domain import events as e
-from everstep.domain.decide import WORKER_LOST, spec_of
+from everstep.domain.consequence import spec_of
+from everstep.domain.decide import WORKER_LOST
 from everstep.domain.effects import expected_decision
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply

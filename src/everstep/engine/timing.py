@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from everstep.domain.decide import spec_of
+from everstep.domain.consequence import spec_of
 from everstep.domain.detour import source_of
 from everstep.domain.ids import Instant, Millis, StepPath
 from everstep.domain.policy import RetryPolicy, out_of_time, retry_policy

@@ -14,6 +14,8 @@ def departure(state: TaskState, graph: Graph, path: StepPath, was: e.AttemptStar
     """What the plan would do otherwise; None: nothing."""
     name, index = split_path(path)
     wired = graph.by_id.get(name)
+    if wired is not None and isinstance(index, str):
+        wired = wired.parts.get(index)
     if wired is None:
         return "the plan has no such step"
     if was.tool not in (wired.spec.tool, *(other.tool for other in wired.spec.fallback)):
@@ -24,9 +26,9 @@ def departure(state: TaskState, graph: Graph, path: StepPath, was: e.AttemptStar
     for other in graph.by_id:
         state.steps.setdefault(StepPath(other), StepState(StepPath(other)))
     items = state.steps[StepPath(name)].items
-    if index is not None and (items is None or not isinstance(items.value, list)):
+    if isinstance(index, int) and (items is None or not isinstance(items.value, list)):
         return None
-    extra = None if index is None or items is None else _item(items.value, index)
+    extra = _item(items.value, index) if isinstance(index, int) and items is not None else None
     match resolve(wired.arguments, StateScope(state, graph, extra)):
         case Resolved(value=value):
             now = canonical(value)

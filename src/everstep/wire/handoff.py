@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from everstep.domain.continuation import at_hand
 from everstep.domain.errors import Validation
 from everstep.domain.ids import StepPath, idempotency_key
 from everstep.domain.pauses import Pause
@@ -74,8 +75,8 @@ def _results(state: TaskState) -> Iterator[tuple[str, str, Sealed | JsonObject]]
         step = state.steps[StepPath(spec.id)]
         if step.status is StepStatus.COMPLETED and step.output is not None:
             yield RESULT + spec.id, spec.id, step.output
-        elif shown_status(state, step) == "failed" and step.error is not None:
-            yield RESULT + spec.id, spec.id, {"error": step.error.failure.message}
+        elif shown_status(state, step) == "failed" and (error := at_hand(state, step).error) is not None:
+            yield RESULT + spec.id, spec.id, {"error": error.failure.message}
     for tool, said in (state.handover.extra if state.handover is not None else {}).items():
         failed: JsonObject = {"error": "" if said.failure is None else said.failure.message}
         yield EXTRA + door_name(tool), "", failed if said.output is None else said.output

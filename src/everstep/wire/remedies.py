@@ -7,7 +7,7 @@ waits for. The journal keeps none of this: what helps depends on the moment.
 from collections.abc import Iterator
 from typing import Final
 
-from everstep.domain.decide import spec_of
+from everstep.domain.consequence import spec_of
 from everstep.domain.detour import Detour, next_fallback
 from everstep.domain.events import TaskFailed
 from everstep.domain.explain import clock, legal_commands

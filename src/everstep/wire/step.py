@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.json import Decoder, Encoder
 
 from everstep.domain.attempts import Attempt, History
-from everstep.domain.decide import spec_of
+from everstep.domain.consequence import spec_of
 from everstep.domain.detour import Degraded
 from everstep.domain.explain import WaitingOn, explain_step
 from everstep.domain.ids import Instant, StepPath

@@ -3,7 +3,8 @@
 from typing import Final
 
 from everstep.domain.errors import NotFound
-from everstep.domain.ids import StepPath, item_path
+from everstep.domain.graph import items_of
+from everstep.domain.ids import StepPath
 from everstep.domain.task import TaskState
 from everstep.doors.api.context import Asked, Backing, find_task, journal
 from everstep.doors.api.cursor import altered, cursor_of, place_in
@@ -79,8 +80,7 @@ def _in_order(state: TaskState) -> list[StepPath]:
     paths: list[StepPath] = []
     for name in state.specs:
         path = StepPath(name)
-        items = (item_path(name, index) for index in range(state.steps[path].items_next))
-        paths += [path, *(item for item in items if item in state.steps)]
+        paths += [path, *(item.path for item in items_of(state, path))]
     return paths
 
 

@@ -76,7 +76,8 @@ class Book:
         by_name = {tool["name"]: tool for tool in known}
         wanted = dict.fromkeys(self._expose)
         for one in self.workflows.values():
-            wanted |= dict.fromkeys(step.tool or RESOURCE_TOOL for step in one.plan.steps)
+            wanted |= dict.fromkeys(step.tool for step in one.plan.steps if step.tool is not None)
+            wanted |= dict.fromkeys(RESOURCE_TOOL for step in one.plan.steps if step.resources)
         offered: dict[str, Json] = {}
         taken = {*own, *(name for name, one in self.workflows.items() if one.tool)}
         for name in wanted:

@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 
 from everstep.domain import events as e
 from everstep.domain.bindings import Absent, Found, compile_value, render
-from everstep.domain.ids import StepPath
+from everstep.domain.ids import CALL, StepPath, item_path
 from everstep.domain.pauses import ToolErrorPause
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
-from everstep.domain.resources import filled
+from everstep.domain.resources import filled, parts_of
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
 from everstep.domain.values import JsonObject, JsonValue
@@ -51,6 +51,8 @@ def transcript(story: Story, given: Mapping[str, str], descriptions: Mapping[str
         step = story.state.steps[path]
         if step.status is StepStatus.SKIPPED and step.skip_reason not in _NOT_TOLD:
             said.append(("assistant", f"Skipped step '{spec.id}': {step.skip_reason}."))
+        elif path in touched and parts_of(spec):
+            said += _parts(story, spec, inputs, asked)
         elif path in touched:
             said += _step(story, spec, inputs.get(path), asked.get(path))
     return [(role, cut(text)) for role, text in said]
@@ -81,13 +83,34 @@ def _line(spec: StepSpec, descriptions: Mapping[str, str]) -> str:
     return f"{door_name(spec.tool)} - {descriptions.get(spec.tool) or 'no description'}"
 
 
+def _parts(
+    story: Story, spec: StepSpec, sent: Mapping[StepPath, JsonValue], asked: Mapping[StepPath, e.PauseOpened]
+) -> Iterator[Message]:
+    """What was read before a call, the call, and what was read after it."""
+    if spec.guidance is not None:
+        yield "assistant", _with_inputs(spec.guidance, story)
+    for name in parts_of(spec):
+        path = item_path(spec.id, name)
+        step = story.state.steps.get(path)
+        if step is None:
+            continue
+        tell = _call if name == CALL else _resources
+        yield from tell(spec, step, sent.get(path), _error(step, asked.get(path)))
+
+
 def _step(story: Story, spec: StepSpec, sent: JsonValue, asked: e.PauseOpened | None) -> Iterator[Message]:
     step = story.state.steps[StepPath(spec.id)]
     if spec.guidance is not None:
         yield "assistant", _with_inputs(spec.guidance, story)
-    if spec.tool is None:
-        yield from _resources(spec, step, sent, _error(step, asked))
+    if spec.tool is not None:
+        yield from _call(spec, step, sent, _error(step, asked))
         return
+    yield from _resources(spec, step, sent, _error(step, asked))
+    if step.status is StepStatus.COMPLETED:
+        yield "assistant", f"I'll fetch the required resources for {spec.id}..."
+
+
+def _call(spec: StepSpec, step: StepState, sent: JsonValue, error: str | None) -> Iterator[Message]:
     if sent is not None:
         yield (
             "assistant",
@@ -97,13 +120,12 @@ def _step(story: Story, spec: StepSpec, sent: JsonValue, asked: e.PauseOpened | 
         shown: JsonValue = step.output.value if step.output.present else {"artifact": step.output.digest}
         yield "user", f"Tool result:\n{pretty(shown)}"
         return
-    error = _error(step, asked)
     if error is not None:
         yield "user", f"Error executing tool: {error[:ERROR_CHARS_MAX]}"
 
 
 def _resources(spec: StepSpec, step: StepState, sent: JsonValue, error: str | None) -> Iterator[Message]:
-    """What a step that only reads has read."""
+    """What was read, or why it was not."""
     if error is not None:
         asked = sent.get("uris") if isinstance(sent, dict) else None
         uris = map(_address, asked) if isinstance(asked, list) else (one.uri for one in spec.resources)
@@ -115,7 +137,6 @@ def _resources(spec: StepSpec, step: StepState, sent: JsonValue, error: str | No
         for one in found:
             if isinstance(one, dict):
                 yield "user", f"Resource content from {one['uri']}:\n{one.get('text', one.get('blob', ''))}"
-        yield "assistant", f"I'll fetch the required resources for {spec.id}..."
 
 
 def _address(one: JsonValue) -> str:
