@@ -9,6 +9,7 @@ from everstep.doors.api import Api
 from everstep.doors.dashboard import Pages
 from everstep.doors.http import Mount, Streams, make_app
 from everstep.doors.local.place import read_lock
+from everstep.doors.mcp.oauth import PLACE, oauth_in
 from everstep.doors.mcp.opening import http_door
 from everstep.doors.token_file import ensure_token
 from everstep.facade.desk import Desk
@@ -51,4 +52,8 @@ class Entrance:
             return {}
         door = http_door(self._api, settings)
         self._leave_mcp = door.close
-        return {"/mcp": Mount(app=door, scope="read")}
+        oauth = oauth_in(settings)
+        if oauth is None:
+            return {"/mcp": Mount(app=door, scope="read")}
+        mcp = Mount(app=door, scope="read", vouch=oauth.vouch, challenge=oauth.challenge)
+        return {"/mcp": mcp, PLACE: Mount(app=oauth, scope=None)}

@@ -29,6 +29,8 @@ MCP_KEYS: Final = (
     _key("mcp.calls_per_owner", COUNT, 16, "calls that one owner may have under way", within=(1, 10_000)),
     _key("mcp.streams_per_owner", COUNT, 32, "streams that one owner may listen to", within=(1, 10_000)),
     _key("mcp.sessions_per_owner", COUNT, 32, "sessions that one owner may have open", within=(1, 10_000)),
+    _key("mcp.oauth.issuer", TEXT, "", "the OAuth server whose tokens are good at `/mcp`, beside our own"),
+    _key("mcp.oauth.audience", TEXT, "", "what those tokens must be for: the address of `/mcp`, as clients know it"),
     _key("mcp.expose", WORDS, [], "tools that clients may call, beside those of published plans"),
     _key(
         "mcp.on_task_unavailable",

@@ -38,10 +38,14 @@ _log: Final = logging.getLogger("everstep.doors")
 
 @record
 class Mount:
-    """Another door beside `/v1`: everything at its path and below, for tokens with this scope."""
+    """Another door beside `/v1`: everything at its path and below, for tokens with this scope; None: for anybody."""
 
     app: App
-    scope: str
+    scope: str | None
+    vouch: Callable[[str], Awaitable[Principal | None]] | None = None
+    """Somebody else whose word on a token counts there."""
+    challenge: str | None = None
+    """What whoever is refused there is told."""
 
 
 @record
@@ -105,7 +109,9 @@ class Gate:
             with nullcontext() if streaming else self._turnstile.inside(name):
                 await self._let_in(visit, scope, bounded(receive, self._body_bytes_max), send)
         except EverstepError as error:
-            await refuse(error, scope, send)
+            mount = mounted(self._mounts, path_of(scope)) if error.code == "unauthenticated" else None
+            more = {"www-authenticate": mount.challenge} if mount is not None and mount.challenge else None
+            await refuse(error, scope, send, more)
 
     async def watch(self) -> None:
         """Until cancelled: end what revoked tokens have open."""
@@ -140,11 +146,11 @@ class Gate:
         if page:
             return Visit(principal=None, match=None, needs=None)
         principal = await self._who(scope, headers, path)
-        is_open = (method, path) in OPEN and scope["type"] == "http"
+        mount = mounted(self._mounts, path)
+        is_open = ((method, path) in OPEN and scope["type"] == "http") or (mount is not None and mount.scope is None)
         if principal is None and not is_open:
             raise unauthenticated()
         self._turnstile.enter(principal.token or principal.owner if principal else path)
-        mount = mounted(self._mounts, path)
         found = match(method, path) if mount is None else None
         needs = mount.scope if mount else SCOPE_OF[found.route.scope] if found else None
         if needs is not None and (principal is None or needs not in principal.scopes):
@@ -176,7 +182,7 @@ class Gate:
         said = headers.get("authorization")
         if said is not None:
             kind, _, value = said.partition(" ")
-            found = await self._access.authenticate(value.strip()) if kind.lower() == "bearer" else None
+            found = await self._known(value.strip(), path) if kind.lower() == "bearer" else None
             if found is None:
                 raise unauthenticated()
             return found
@@ -187,6 +193,11 @@ class Gate:
         if found is None:
             raise unauthenticated()
         return found
+
+    async def _known(self, token: str, path: str) -> Principal | None:
+        found = await self._access.authenticate(token)
+        mount = mounted(self._mounts, path) if found is None else None
+        return found if mount is None or mount.vouch is None else await mount.vouch(token)
 
     # Those inside
 
