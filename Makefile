@@ -42,8 +42,9 @@ bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 	$(BIN)/python -m bench.api_reads
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.limits
-	$(BIN)/python -m bench.figures
 	$(BIN)/python -m bench.proxy
+	$(BIN)/python -m bench.figures
+	$(BIN)/python scripts/readme_points.py
 
 bench-peers: $(READY) ## the same workload by DBOS, LangGraph, Restate, Temporal and Prefect, each in an environment of its own
 	$(BIN)/python -m bench.peers

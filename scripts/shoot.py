@@ -150,6 +150,7 @@ def shoot(
             expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
             expect(page.locator("main").get_by_text(text).locator("visible=true").first).to_be_visible()
             expect(page.get_by_text("Reading…")).to_have_count(0)
+            expect(page.locator("[aria-busy=true]")).to_have_count(0)
             page.screenshot(path=files[name])
 
 

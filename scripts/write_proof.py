@@ -19,6 +19,9 @@ from typing import Any, Final, TypeAlias
 
 from everstep.torture.results import FILE, read
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds its own folder only
+from scripts.readme_points import README, readme_page
+
 Json: TypeAlias = dict[str, Any]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -47,6 +50,7 @@ def main() -> int:
     }
     given.results.with_name("torture-report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     PAGE.write_text("\n".join(page(rows, report)) + "\n", encoding="utf-8")
+    README.write_text(readme_page(), encoding="utf-8")
     bad = sum(one["failed"] for one in report["faults"])
     print(f"written: {PAGE.relative_to(ROOT)}, {len(lines)} trials, {bad} of them with violations")
     return 1 if bad else 0

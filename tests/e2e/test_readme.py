@@ -3,9 +3,12 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+from everstep import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,11 +37,15 @@ def test_the_commands_of_the_quickstart(tmp_path: Path) -> None:
     assert "hello" in said[2]
 
 
-def test_the_program_of_the_quickstart(tmp_path: Path) -> None:
-    program, _ = blocks("python")
-    (tmp_path / "shouting.py").write_text(program, encoding="utf-8")
-    assert run([sys.executable, "shouting.py"], tmp_path) == "{'said': 'HELLO!'}\n"
-    assert (tmp_path / "shout.txt").read_text(encoding="utf-8") == "HELLO!"
+def test_the_same_plan_in_ten_lines_of_python(tmp_path: Path) -> None:
+    (plan,), (program, _) = blocks("yaml"), blocks("python")
+    assert len([line for line in program.splitlines() if line.strip()]) <= 10
+    (tmp_path / "hello.plan.yaml").write_text(plan, encoding="utf-8")
+    (tmp_path / "hello.py").write_text(program, encoding="utf-8")
+    assert run([sys.executable, "hello.py"], tmp_path) == "{'bytes': 10, 'file': 'hello.txt'}\n"
+    assert (tmp_path / "hello.txt").read_text(encoding="utf-8") == "Hello Ana!"
+    written = runpy.run_path(str(tmp_path / "hello.py"))["plan"]
+    assert written.digest == Plan.load(tmp_path / "hello.plan.yaml").digest
 
 
 def test_the_agent_of_ten_lines(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
     <div class="timeline">
       <Axis axis={axis} begin={begin} onUnfold={(from) => (unfolded.value = new Set([...unfolded.value, from]))} view={view} />
       <div class="rows-scroll" ref={scroller} onWheel={() => (follow.value = false)} onTouchMove={() => (follow.value = false)}>
-        <div ref={grid} role="treegrid" aria-label="Steps" aria-rowcount={rows.length} aria-colcount={3} class="grid" style={{ height: `${virtual.height}px` }} onKeyDown={onKey} onPointerLeave={() => (hovered.value = null)}>
+        <div ref={grid} role="treegrid" aria-label="Steps" aria-busy={!data.caughtUp.value} aria-rowcount={rows.length} aria-colcount={3} class="grid" style={{ height: `${virtual.height}px` }} onKeyDown={onKey} onPointerLeave={() => (hovered.value = null)}>
           {virtual.items.map(({ index, start }) => {
             const row = rows[index];
             if (!row) return null;
