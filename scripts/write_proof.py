@@ -47,6 +47,7 @@ def main() -> int:
         "commits": sorted({line["commit"] for line in lines}),
         "faults": [*figures(rows, lines)],
         "peers": [*peers(lines)],
+        "parts": [*newest(lines, "part ")],
     }
     given.results.with_name("torture-report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     PAGE.write_text("\n".join(page(rows, report)) + "\n", encoding="utf-8")
@@ -68,9 +69,9 @@ def machine() -> Json:
 
 def figures(rows: Mapping[str, Any], lines: Iterable[Json]) -> Iterator[Json]:
     """Per fault: trials, kills, states, violations, seeds and time, of the newest line of each trial."""
-    newest = {(line["fault"], line["seed"]): line for line in lines}
+    last = {(line["fault"], line["seed"]): line for line in lines}
     for name, row in rows["faults"].items():
-        mine = [line for (fault, _), line in newest.items() if any(fault.startswith(start) for start in row["lines"])]
+        mine = [line for (fault, _), line in last.items() if any(fault.startswith(start) for start in row["lines"])]
         yield {
             "fault": name,
             "what": row["what"],
@@ -89,7 +90,12 @@ def figures(rows: Mapping[str, Any], lines: Iterable[Json]) -> Iterator[Json]:
 
 def peers(lines: Iterable[Json]) -> Iterator[Json]:
     """What the same kills made of other engines: the newest line of each."""
-    yield from {line["fault"]: line for line in lines if line["fault"].startswith("peer ")}.values()
+    yield from newest(lines, "peer ")
+
+
+def newest(lines: Iterable[Json], start: str) -> Iterator[Json]:
+    """Of every fault that begins so, the last line."""
+    yield from {line["fault"]: line for line in lines if line["fault"].startswith(start)}.values()
 
 
 def spoken(seeds: list[int]) -> str:
@@ -117,6 +123,7 @@ def page(rows: Mapping[str, Any], report: Json) -> Iterator[str]:
     for one in report["faults"]:
         for why in one["not_run"]:
             yield f"\n{one['fault']} was not run: {why}"
+    yield from run_of(report["parts"])
     yield from beside(report["peers"])
     for name, title in (
         ("checks", "Checks of the history"),
@@ -125,6 +132,20 @@ def page(rows: Mapping[str, Any], report: Json) -> Iterator[str]:
     ):
         yield from table(title, rows[name])
     yield from advisories()
+
+
+def run_of(parts: Sequence[Json]) -> Iterator[str]:
+    """The parts of `make torture`, each as it ended and what it said last."""
+    yield ""
+    yield "## The parts of the last run"
+    yield ""
+    yield "| part | verdict | commit | seconds | said | again |"
+    yield "|---|---|---|---:|---|---|"
+    for line in parts:
+        said = line["said"].replace("|", "\\|").replace("{", "\\{")[:600]
+        name = line["fault"].removeprefix("part ")
+        again = f"`{line['command']}`"
+        yield f"| {name} | {line['verdict']} | {line['commit']} | {line['took_s']} | {said} | {again} |"
 
 
 def beside(lines: Sequence[Json]) -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""The long trial of a fleet: `python -m tests.fault.fleet_campaign [TASKS] [SEED]`, part of `make torture`.
+"""The long trial of a fleet: `python -m tests.fault.fleet_campaign [TASKS] [SEED] [SERVERS FREEZES COMMITS]`.
 
 Workers are killed and frozen, the server is killed, connections are cut and answers to COMMIT swallowed, at random,
-until every task has ended; then workers die one by one. The checker reads the journal and the log of what the tools
-did, and every death is held against the time in which others have to take over. One line of JSON at the end; exit 1 on
-a violation, on a death that was taken over too late, or if something that must be seen was not.
+until every task has ended and so many server kills, frozen workers and lost answers were seen; then workers die one by
+one. The checker reads the journal and the log of what the tools did, and every death is held against the time in which
+others have to take over. One line of JSON at the end; exit 1 on a violation, on a death that was taken over too late,
+or if something that must be seen was not.
 """
 
 import asyncio
@@ -13,6 +14,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -42,30 +46,51 @@ MUST_SEE: Final = (
 )
 
 
+WEIGHTS: Final = {"kill": 3, "freeze": 9, "server": 3, "cut": 3, "before": 8, "after": 8}
+FROZEN_MAX: Final = 2
+
+
+@dataclass(frozen=True)
+class Floors:
+    """How often each has to be seen before it is enough."""
+
+    servers: int = 1
+    freezes: int = 1
+    commits: int = 1
+
+    def reached(self, deaths: Deaths, proxy: Proxy) -> bool:
+        """All of them."""
+        seen = deaths.seen
+        return seen["server"] >= self.servers and seen["freeze"] >= self.freezes and proxy.cuts >= self.commits
+
+
 async def disturb(fleet: Fleet, server: Server, proxy: Proxy, chance: random.Random, deaths: Deaths) -> None:
     """For ever."""
-    while True:
-        await asyncio.sleep(chance.uniform(0.1, 1.0))
-        what = chance.choices(("kill", "freeze", "server", "cut", "before", "after"), (4, 3, 1, 4, 8, 8))[0]
-        deaths.seen[what] += 1
-        if what == "kill":
-            victim = chance.choice(fleet.workers)
-            deaths.note(victim.pid)
-            fleet.kill(victim)
-        elif what == "freeze":
-            victim = chance.choice(fleet.workers)
-            deaths.note(victim.pid)
-            await fleet.stop(victim, chance.uniform(0.5, 3) * LEASE_S)
-        elif what == "server":
-            with deaths.outage():
-                await asyncio.to_thread(server.kill)
-                await asyncio.to_thread(server.start)
-        elif what == "cut":
-            proxy.cut()
-        elif what == "before":
-            proxy.cut_commit("before")
-        else:
-            proxy.cut_commit("after")
+    frozen: set[asyncio.Task[None]] = set()
+    try:
+        while True:
+            await asyncio.sleep(chance.uniform(0.1, 1.0))
+            what = chance.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
+            deaths.seen[what] += 1
+            if what == "server":
+                with deaths.outage():
+                    await asyncio.to_thread(server.kill)
+                    await asyncio.to_thread(server.start)
+            elif what in ("kill", "freeze"):
+                victim = chance.choice(fleet.workers)
+                deaths.note(victim.pid)
+                if what == "kill":
+                    fleet.kill(victim)
+                    continue
+                frozen.add(asyncio.create_task(fleet.stop(victim, chance.uniform(0.5, 3) * LEASE_S)))
+                if len(frozen) == FROZEN_MAX:
+                    _, frozen = await asyncio.wait(frozen, return_when=asyncio.FIRST_COMPLETED)
+            elif what == "cut":
+                proxy.cut()
+            else:
+                proxy.cut_commit("before" if what == "before" else "after")
+    finally:
+        await asyncio.gather(*frozen)
 
 
 async def one_by_one(fleet: Fleet, engine: Engine, tasks: int, deaths: Deaths) -> None:
@@ -96,7 +121,17 @@ async def replace_the_refused(fleet: Fleet) -> None:
             fleet.hire()
 
 
-async def campaign(folder: Path, tasks: int, seed: int) -> dict[str, object]:
+async def storm(fleet: Fleet, engine: Engine, tasks: int, enough: Callable[[], bool]) -> int:
+    """Tasks, and as many again, until everything was seen often enough; how many there were."""
+    every = 0
+    while every == 0 or not enough():
+        every += tasks if every == 0 else AT_A_TIME
+        await fleet.submit(engine, every)
+        await fleet.finish(engine, every, 3600)
+    return every
+
+
+async def campaign(folder: Path, tasks: int, seed: int, floors: Floors) -> dict[str, object]:
     chance, deaths = random.Random(seed), Deaths()
     server = Server()
     server.start()
@@ -109,8 +144,7 @@ async def campaign(folder: Path, tasks: int, seed: int) -> dict[str, object]:
                     asyncio.create_task(disturb(fleet, server, proxy, chance, deaths)),
                     asyncio.create_task(replace_the_refused(fleet)),
                 ]
-                await fleet.submit(engine, tasks)
-                await fleet.finish(engine, tasks, 3600)
+                tasks = await storm(fleet, engine, tasks, partial(floors.reached, deaths, proxy))
                 for trouble in troubles:
                     trouble.cancel()
                 await asyncio.wait(troubles)
@@ -160,7 +194,7 @@ def main() -> int:
     tasks = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     with tempfile.TemporaryDirectory(prefix="everstep-campaign-") as folder:
-        said = asyncio.run(campaign(Path(folder), tasks, seed))
+        said = asyncio.run(campaign(Path(folder), tasks, seed, Floors(*map(int, sys.argv[3:6]))))
     print(json.dumps(said))
     unseen = [name for name in MUST_SEE if not said.get(name)]
     late = [seconds for seconds in cast("list[float]", said["taken_over_s"]) if seconds > TAKEN_OVER_S]

@@ -1,0 +1,155 @@
+"""`make torture`: every long suite by one command, within an hour on two cores, and the report of what it found.
+
+    python -m tests.fault.torture                 what fits into an hour
+    python -m tests.fault.torture --release       the largest figures; a day
+    python -m tests.fault.torture fleet mutants   these parts only
+
+Parts that measure time have the machine to themselves; the others go two at a time. Each has its own log below
+`torture-logs/` and a line in the results; one that stood there as passed for this commit is not repeated, and most of
+them also go on inside where they were interrupted. Exit 1 if any part failed, was cut off, or could not be run.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Lock
+
+from everstep.torture.results import Line, Results, verdict
+
+LOGS = Path("torture-logs")
+LANES = 2
+SAID_MAX = 2_000
+SLOWER = 24
+"""How much more time a part has on the day before a release."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A suite: its command after `python -m`, the minutes it may take, and what it wants around it."""
+
+    name: str
+    command: str
+    minutes: float
+    alone: bool = False
+    environ: Mapping[str, str] | None = None
+
+    @property
+    def words(self) -> list[str]:
+        return [sys.executable, "-m", *shlex.split(self.command)]
+
+
+def parts(*, release: bool) -> tuple[Part, ...]:
+    """The longest first, so that both lanes end together."""
+    times = SLOWER if release else 1
+    kills, points, storms = (10_000, 50, 40) if release else (500, 5, 4)
+    pytest = "pytest -q -p no:cacheprovider"
+    return (
+        Part("fleet", f"tests.fault.fleet_campaign 1000 1 {'200 500 1000' if release else '50 200 300'}",
+             20 * times, alone=True),
+        Part("lease", f"{pytest} tests/fault/test_lease.py", 4, alone=True, environ={"EVERSTEP_TEST_BUSY_S": "120"}),
+        Part("kills", f"everstep.torture --kills {kills} --points {points}", 40 * times),
+        Part("power", "tests.fault.power", 20 * times),
+        Part("calls", "tests.fault.calls", 20 * times),
+        Part("simulation", "tests.fault.simulate", 20 * times),
+        Part("exhaustive", "tests.fault.exhaust", 10 * times),
+        Part("mutants", "tests.fault.mutants", 8),
+        Part("sieges", "tests.fault.sieges", 10),
+        Part("errands", "tests.fault.errands", 10),
+        Part("storms", f"{pytest} tests/fault/test_storm.py tests/fault/test_kills.py", 10 * times,
+             environ={"EVERSTEP_TEST_KILLS": "25", "EVERSTEP_TEST_STORMS": str(storms)}),
+        Part("demos", f"{pytest} tests/e2e/test_one_file_to_fleet.py", 10,
+             environ={"EVERSTEP_TEST_DEMOS": "research,release,incident"}),
+        Part("soak", f"tests.fault.soak --minutes {480 if release else 10}", 12 * (45 if release else 1)),
+        Part("others", "bench.kill", 15),
+        Part("agents", "everstep.torture.agent_kills", 6),
+        Part("proxy", "tests.fault.proxy_kills", 6),
+        Part("leftovers", "tests.fault.leftovers", 6),
+        Part("cuts", "bench.cuts", 4),
+        Part("flips", "bench.flips", 4),
+    )  # fmt: skip
+
+
+def play(part: Part) -> Line:
+    """To its end, or to the end of its time."""
+    LOGS.mkdir(exist_ok=True)
+    log, environ = LOGS / f"{part.name}.log", {**os.environ, **(part.environ or {})}
+    with log.open("wb") as said:
+        process = subprocess.Popen(part.words, env=environ, stdout=said, stderr=subprocess.STDOUT)
+        try:
+            code: int | None = process.wait(part.minutes * 60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            code = None
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    said_last = f"cut off after {part.minutes:g} min; " if code is None else ""
+    last = said_last + (lines[-1] if lines else "")
+    return {"verdict": verdict(code != 0), "command": command_of(part), "said": last[:SAID_MAX]}
+
+
+def command_of(part: Part) -> str:
+    """What repeats it."""
+    return " ".join([*(f"{name}={value}" for name, value in (part.environ or {}).items()), "python -m", part.command])
+
+
+class Run:
+    """One run of some parts."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._writing = Lock()
+
+    def all(self, wanted: Sequence[Part]) -> list[Line]:
+        """Those that want to be alone first."""
+        lines = [self._one(part) for part in wanted if part.alone]
+        with ThreadPoolExecutor(LANES) as lanes:
+            return [*lines, *lanes.map(self._one, (part for part in wanted if not part.alone))]
+
+    def _one(self, part: Part) -> Line:
+        name = f"part {part.name}"
+        known = self._results.done.get((name, 0))
+        if known is not None and known["verdict"] == "passed":
+            return known
+        began = time.monotonic()
+        line = play(part)
+        with self._writing:
+            self._results.done.pop((name, 0), None)
+            kept = self._results.once(name, 0, partial(told, line, time.monotonic() - began))
+        print(f"{kept['verdict']:<7} {part.name:<11} {kept['took_s']:>5} s  {kept['said'][:150]}", flush=True)
+        return kept
+
+
+def told(line: Line, seconds: float) -> Line:
+    return {**line, "took_s": round(seconds)}
+
+
+def chosen(words: Sequence[str], every: Sequence[Part]) -> Iterator[Part]:
+    """All of them, or those that are named."""
+    unknown = {*words} - {part.name for part in every}
+    assert not unknown, f"there are no such parts: {', '.join(sorted(unknown))}"
+    yield from (part for part in every if not words or part.name in words)
+
+
+def main(words: Sequence[str]) -> int:
+    """All that is wanted, then the report."""
+    every = parts(release="--release" in words)
+    wanted = [*chosen([word for word in words if word != "--release"], every)]
+    began = time.monotonic()
+    lines = Run(Results.of_this_commit()).all(wanted)
+    bad = [line["fault"] for line in lines if line["verdict"] != "passed"]
+    report = subprocess.run([sys.executable, "scripts/write_proof.py"], check=False)
+    took = round((time.monotonic() - began) / 60)
+    print(json.dumps({"parts": len(lines), "failed": bad, "minutes": took}))
+    return 1 if bad or report.returncode else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
