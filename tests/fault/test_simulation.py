@@ -5,7 +5,7 @@ import pytest
 from everstep.domain.plan import Effect
 from tests.fault.simulate import options_of, script_of, shrunk, simulate
 
-SEEDS = 8
+SEEDS = 6
 """`make torture` plays two thousand."""
 
 
@@ -22,9 +22,9 @@ def test_a_call_that_ends_while_the_store_is_away_is_not_made_again(seed: int) -
     assert simulate(seed, script_of(seed))[0] == []
 
 
-@pytest.mark.parametrize("seed", [13, 40])
+@pytest.mark.parametrize("seed", [13])
 def test_who_waits_for_a_turn_gets_it_however_slow_the_store_is(seed: int) -> None:
-    """These seeds would have found it: retries that came due while others asked for a place took it away, for ever."""
+    """This seed would have found it: retries that came due while others asked for a place took it away, for ever."""
     options = options_of(seed)
     assert simulate(seed, script_of(seed), options)[0] == []
 
