@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from everstep import Ctx
+from everstep import Ctx, Impossible
 from everstep.adapters import plugins
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
@@ -22,7 +22,7 @@ from everstep.domain.errors import SettingsError
 from everstep.ports.adapter import ToolAdapter
 from everstep.settings import load_settings
 from everstep.testing import Sample, check_adapter, sim_tools
-from everstep.testing.conformance import tool_calls
+from everstep.testing.conformance import tool_calls, tool_time
 from everstep.testing.conformance.sample import Bench
 from everstep.testing.conformance.tool import failed
 from everstep.tools import Call, Effect, JsonObject, JsonValue, ToolSpec
@@ -93,7 +93,7 @@ def test_there_is_a_family_for_everything_once_it_is_configured(tmp_path: Path) 
     }  # fmt: skip
 
 
-@pytest.mark.req("6.1", "T.1", "T.2", "T.3", "T.4")
+@pytest.mark.req("6.1", "TU.2", "T.1", "T.2", "T.3", "T.4")
 @pytest.mark.parametrize("family", BUILT_IN)
 async def test_built_in_families(family: str) -> None:
     make, samples = BUILT_IN[family]
@@ -222,6 +222,26 @@ class IgnoresCancel(Broken):
         return {}
 
 
+class FailsWhenRepeated(Broken):
+    effect = Effect.IDEMPOTENT
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
+        if call.idempotency_key in self.known:
+            raise Impossible("seen before")
+        self.known.add(call.idempotency_key)
+        return {}
+
+
+class StartsOver(Broken):
+    async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
+        for n in range(3):
+            await ctx.checkpoint(n)
+        return {}
+
+
 class LeavesAProcess(Broken):
     def __init__(self) -> None:
         self.left: list[asyncio.subprocess.Process] = []
@@ -262,13 +282,18 @@ class KeepsFilesOpen(Broken):
         (WritesThoughPure, "K10"),
         (GrowsWhenRepeated, "K10"),
         (KeepsFilesOpen, "K18"),
+        (FailsWhenRepeated, "K12"),
+        (StartsOver, "K13"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 async def test_a_broken_one_is_named(broken: type[Broken], check: str) -> None:
     cases = [sample("broken.tool", n=1), *([wrong("broken.tool", n=2)] if broken is TakesAnything else [])]
-    found = {finding.check: finding for finding in await check_adapter(broken(), cases)}
+    adapter = broken()
+    found = {finding.check: finding for finding in await check_adapter(adapter, cases)}
     assert found[check].status == "failed"
+    for file in getattr(adapter, "kept", ()):
+        file.close()
 
 
 async def test_one_that_leaves_a_process_is_named(tmp_path: Path) -> None:
@@ -288,6 +313,11 @@ async def test_one_that_ignores_cancellation_is_named(monkeypatch: pytest.Monkey
     assert "goes on" in problem
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         await task
+
+
+async def test_one_that_goes_on_when_its_time_is_up_is_named() -> None:
+    bench = Bench(adapter=IgnoresCancel(), samples=(sample("broken.tool", n=1),), folder=Path(), grace_s=0.1)
+    assert "goes on" in (await tool_time.timed_out(bench))[0]
 
 
 @pytest.mark.req("6.1")

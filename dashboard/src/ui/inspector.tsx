@@ -1,6 +1,7 @@
 // What a step was given and gave, what it said, how often it was tried, and what the journal holds.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Artifact } from "../data/api.gen.ts";
 import type { ApiError, Attempt, JsonObject, Pause, Step, Task } from "../data/api.ts";
 import { resource } from "../data/resource.ts";
 import { get, request } from "../data/session.ts";
@@ -134,10 +135,25 @@ function Output({ task, step, streamed }: { task: string; step: Step; streamed: 
       {streamed !== undefined && <Streamed text={streamed} />}
       {step.error && <ErrorCard error={step.error}><Suggestions error={step.error} /></ErrorCard>}
       {step.summary && <p><Said text={step.summary} /></p>}
+      <Left task={task} step={step} />
       {step.output ? <PayloadView task={task} payload={step.output} root={step.id} /> : !step.error && <p class="muted">{step.status === "skipped" ? "Skipped: there is none." : "Nothing yet."}</p>}
     </div>
   );
 }
+
+/** What calls left beside their output: pictures are shown, the rest can be saved. */
+function Left({ task, step }: { task: string; step: Step }) {
+  const read = useMemo(() => resource(() => get<{ items: Artifact[] }>(`/v1/tasks/${task}/artifacts`)), [task, step.id, step.status, step.attempts.length]);
+  useEffect(() => {
+    void read.refresh();
+    return () => read.stop();
+  }, [read]);
+  const left = read.value.value?.items.filter((one) => one.step === step.id && !VALUES.has(one.name)) ?? [];
+  return <>{left.map((one) => <section key={one.digest} class="left"><h3><Said text={one.name} /></h3><PayloadView task={task} payload={{ artifact: one.digest, media_type: one.media_type, bytes: one.bytes, untrusted: one.untrusted }} /></section>)}</>;
+}
+
+/** Values of the step itself, which are shown as such. */
+const VALUES = new Set(["input", "output", "items"]);
 
 /** What can be done about it, each with its request. */
 export function Suggestions({ error }: { error: ApiError }) {

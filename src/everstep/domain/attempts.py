@@ -10,6 +10,7 @@ from typing import Any, Final
 from everstep.domain import events as e
 from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState
+from everstep.domain.handles import Artifact
 from everstep.domain.ids import Epoch, Instant, PauseId, StepPath, WorkerId
 from everstep.domain.pauses import Pause
 from everstep.domain.plan import Effect
@@ -55,6 +56,8 @@ class History:
     """What became of each approval that was given: `granted`, `consumed`, `expired` or `void`."""
     asked: dict[StepPath, Pause] = field(default_factory=dict)
     """The latest question for approval of each step."""
+    artifacts: list[tuple[StepPath, Artifact]] = field(default_factory=list)
+    """What calls left beside their output."""
 
     def last(self, step: StepPath) -> Attempt | None:
         """The newest attempt of a step."""
@@ -106,6 +109,12 @@ def _ended(history: History, event: e.Recorded, body: e.AttemptEnded) -> None:
         attempt.ended_at = event.at
 
 
+def _added(history: History, event: e.Recorded, body: e.ArtifactAdded) -> None:
+    assert event.step is not None
+    kept = Artifact(name=body.name, digest=body.digest, media_type=body.media_type, bytes=body.bytes)
+    history.artifacts.append((event.step, kept))
+
+
 def _completed(history: History, event: e.Recorded, body: e.StepCompleted) -> None:
     assert event.step is not None
     history.summaries[event.step] = body.summary
@@ -149,6 +158,7 @@ _ENDS: Final[Mapping[type, AttemptStatus]] = {
 _NOTES: Final[Mapping[type, Callable[[History, e.Recorded, Any], None]]] = {
     e.AttemptStarted: _started,
     **dict.fromkeys(_ENDS, _ended),
+    e.ArtifactAdded: _added,
     e.StepCompleted: _completed,
     e.PauseOpened: _opened,
     e.PauseAnswered: _answered,

@@ -46,7 +46,8 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
     outcome = ended.outcome
     match outcome:
         case Succeeded():
-            return (_completed(step, attempt, outcome, at),)
+            done = _completed(step, attempt, outcome, at)
+            return (*_left(outcome, step), done) if outcome.left else (done,)
         case Waits():
             wait = e.StepWaiting(kind="time", detail=attempt.tool, until=outcome.until, output=outcome.output)
             return (e.Draft(step=ended.path, body=wait),)
@@ -82,6 +83,17 @@ def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: In
     if detour is not None:
         body = replace(body, via="fallback" if detour.fallback else "tool", degraded=detour.degraded)
     return e.Draft(body, step.path)
+
+
+def _left(outcome: Succeeded | Failed, step: StepState) -> tuple[e.Draft, ...]:
+    """What the call left beside its output; said while its attempt is still open."""
+    assert step.attempt is not None
+    number, kept = step.attempt.number, [one.artifact for one in outcome.left]
+    said = [
+        e.ArtifactAdded(attempt=number, name=one.name, digest=one.digest, media_type=one.media_type, bytes=one.bytes)
+        for one in kept
+    ]
+    return tuple(e.Draft(step=step.path, body=one) for one in said)
 
 
 def _spawned(state: TaskState, ended: Ended, attempt: OpenAttempt) -> tuple[e.Draft, ...]:
@@ -140,7 +152,11 @@ def _failed(state: TaskState, ended: Ended, outcome: Failed, at: Instant) -> tup
         duration_s=(at - step.attempt.started_at) / 1000,
         usage=outcome.usage,
     )
-    first = (e.Draft(step=ended.path, body=closed), *_probed(ended.path, step, outcome.probe))
+    first = (
+        *_left(outcome, step),
+        e.Draft(step=ended.path, body=closed),
+        *_probed(ended.path, step, outcome.probe),
+    )
     if not outcome.called or _given_up(state, ended.path, at):
         return first
     if outcome.failure.effect_state is EffectState.UNKNOWN:

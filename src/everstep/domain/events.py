@@ -6,7 +6,7 @@ What an event means is `fold`'s business, how it is spelled `wire/event`'s. Read
 
 from typing import ClassVar, TypeAlias
 
-from everstep.domain import actors, changes, detour, limits, schedule, states
+from everstep.domain import actors, changes, detour, limits, schedule, states, usage
 from everstep.domain.detour import Degraded
 from everstep.domain.failure import EffectState, Failure
 from everstep.domain.ids import Digest, Epoch, Instant, Millis, PauseId, Seq, StepPath, TaskId, WorkerId
@@ -36,6 +36,8 @@ TaskEarlyCompletion: TypeAlias = schedule.TaskEarlyCompletion
 StepFallback: TypeAlias = detour.StepFallback
 StepDenied: TypeAlias = detour.StepDenied
 OffCourse: TypeAlias = detour.OffCourse
+ArtifactAdded: TypeAlias = usage.ArtifactAdded
+Noted: TypeAlias = usage.Noted
 SkipReason: TypeAlias = states.SkipReason
 
 
@@ -233,7 +235,7 @@ class AttemptAbandoned(AttemptEnded):
 
 
 @record
-class AttemptProbed:
+class AttemptProbed(Noted):
     TYPE: ClassVar = "attempt.probed"
     attempt: int
     result: str
@@ -365,6 +367,7 @@ Body: TypeAlias = (
     | PauseExpiring
     | PauseExpired
     | PauseWithdrawn
+    | ArtifactAdded
     | Unknown
 )
 

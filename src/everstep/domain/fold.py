@@ -274,6 +274,11 @@ def _step_denied(state: TaskState, body: e.StepDenied, path: StepPath, at: Insta
     """A fact for whoever audits; what becomes of the step is said by the next event."""
 
 
+def _artifact_added(state: TaskState, body: e.ArtifactAdded, _path: StepPath, _at: Instant) -> None:
+    """It counts as output; where it lies is for whoever reads the journal."""
+    state.budget.paid(None, body.bytes)
+
+
 def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at: Instant) -> None:
     step = step_of(state, path)
     if step.attempt is not None:
@@ -348,6 +353,7 @@ _CHANGES: Final[dict[type, Callable[[TaskState, Any, Any, Instant], None]]] = {
     e.StepCompleted: _step_completed,
     e.StepFailed: _step_failed,
     e.StepSkipped: _step_skipped,
+    e.ArtifactAdded: _artifact_added,
     e.PauseOpened: pause_opened,
     e.PauseAnswered: pause_answered,
     e.PauseExpiring: pause_expiring,

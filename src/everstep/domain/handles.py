@@ -1,9 +1,27 @@
 """Values a tool holds by handle: bytes kept by their digest, text that must not be shown."""
 
-from typing import NoReturn
+from pathlib import PurePosixPath
+from typing import Final, NoReturn
 
 from everstep.domain.ids import Digest
 from everstep.domain.record import record
+from everstep.domain.values import JsonObject
+
+NAME_CHARS_MAX: Final = 200
+_MEDIA_TYPES: Final = {
+    ".csv": "text/csv",
+    ".gif": "image/gif",
+    ".html": "text/html",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".txt": "text/plain",
+    ".webp": "image/webp",
+    ".zip": "application/zip",
+}
 
 
 @record
@@ -14,6 +32,32 @@ class Artifact:
     digest: Digest
     media_type: str
     bytes: int
+
+    def handle(self) -> JsonObject:
+        """As it stands in an output."""
+        return {"name": self.name, "digest": self.digest, "media_type": self.media_type, "bytes": self.bytes}
+
+
+@record
+class Left:
+    """What a call leaves beside its output."""
+
+    artifact: Artifact
+    raw: bytes
+
+
+def named(name: str) -> str:
+    """A name that can be shown in one line and saved under; raises ValueError."""
+    if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or "/" in name:
+        raise ValueError(
+            f"the name of an artifact is one printable line of at most {NAME_CHARS_MAX} characters, no '/'"
+        )
+    return name
+
+
+def media_type_of(name: str) -> str:
+    """By how the name ends."""
+    return _MEDIA_TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
 
 
 class Secret:

@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 from everstep.domain.detour import Degraded
 from everstep.domain.failure import Failure
+from everstep.domain.handles import Left
 from everstep.domain.ids import Digest, Instant
 from everstep.domain.plan import PlanSpec
 from everstep.domain.record import hot_record, record
@@ -27,6 +28,8 @@ class Succeeded:
     summary: str | None = None
     wall_s: float = 0.0
     usage: Usage | None = None
+    left: tuple[Left, ...] = ()
+    """What it left beside its output."""
 
 
 @record
@@ -43,6 +46,7 @@ class Failed:
     less: Degraded | None = None
     """The next rung down, if something ran out and the tool has one."""
     usage: Usage | None = None
+    left: tuple[Left, ...] = ()
 
 
 @record

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import ClassVar
 
+from everstep.domain.ids import Digest
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 
@@ -70,3 +72,20 @@ def _is_amount(value: object) -> bool:
 
 def _sum(before: int | None, more: int | None) -> int | None:
     return before if more is None else (before or 0) + more
+
+
+@record
+class Noted:
+    """Something of an attempt that changes nothing by itself."""
+
+
+@record
+class ArtifactAdded(Noted):
+    """It left bytes beside its output; said in the commit of its end."""
+
+    TYPE: ClassVar = "artifact.added"
+    attempt: int
+    name: str
+    digest: Digest
+    media_type: str
+    bytes: int

@@ -69,7 +69,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
             continue
         if not drafts and not lap.proposals:
             return intents
-        payloads = _payloads(drafts, lap)
+        payloads = [*_payloads(drafts, lap), *_left(ended)]
         try:
             if payloads:
                 await kit.store.put_payloads(payloads)
@@ -282,6 +282,13 @@ _PAYLOAD_OF: Final = {
     TaskCompleted: "outputs",
     TaskContinued: "output",
 }
+
+
+def _left(ended: Sequence[Ended]) -> Iterator[tuple[Digest, bytes]]:
+    """What calls leave beside their output."""
+    for one in ended:
+        for left in getattr(one.outcome, "left", ()):
+            yield left.artifact.digest, left.raw
 
 
 def _payloads(drafts: Sequence[Draft], lap: Lap) -> list[tuple[Digest, bytes]]:

@@ -64,7 +64,9 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
         if ctx.limits is not None:
             outcome = _bounded(outcome, ctx.limits)
         used = ctx.used()
-        return replace(outcome, usage=used) if used is not None and isinstance(outcome, Succeeded | Failed) else outcome
+        if (used is not None or ctx.left_behind) and isinstance(outcome, Succeeded | Failed):
+            return replace(outcome, usage=used, left=ctx.left_behind)
+        return outcome
     ctx.end()
     error = result.error
     if isinstance(error, StandStill):
@@ -87,6 +89,7 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
         renewed=await renewed(intent, state, error, partial(_safely, kit=kit), since=renewals, kit=kit),
         less=await ask_for_less(call, state, intent.step, failure, safely=partial(_safely, kit=kit), kit=kit),
         usage=ctx.used(),
+        left=ctx.left_behind,
     )
 
 

@@ -145,6 +145,10 @@ class Desk(Signalling):
         (value,) = await self._kit.store.get_payloads((sealed.digest,))
         return value
 
+    async def content(self, digest: Digest) -> bytes:
+        """The bytes of an artifact."""
+        return await self._kit.store.read_payload(digest)
+
     async def first(self, task: TaskId, types: frozenset[str], after: Seq) -> Journaled | None:
         """The first event of one of these types; None if the engine stops before it comes.
 

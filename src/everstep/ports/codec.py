@@ -22,6 +22,9 @@ class Codec(Protocol):
     def fresh(self, sealed: Sealed) -> JsonValue:
         """A copy of the recorded value, so that nobody can change what was sealed."""
 
+    def keep(self, raw: bytes) -> Sealed:
+        """Bytes of any kind by their digest, as nobody has vouched for them; raises NotJson if they are too many."""
+
     def payload(self, value: JsonValue) -> bytes:
         """Canonical bytes."""
 

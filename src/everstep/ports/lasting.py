@@ -1,8 +1,10 @@
 """What a running call may leave behind before it ends: how far it has come, and what it has nearly used up."""
 
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Protocol
 
+from everstep.domain.handles import Artifact
 from everstep.domain.values import JsonValue
 
 
@@ -18,6 +20,12 @@ class Lasting(Protocol):
 
         It is durable when this returns, and a safe point: a call that is to stand still ends here, and goes on from
         here later. Raises where the call must not go on.
+        """
+
+    def artifact(self, name: str, data_or_path: bytes | str | Path, media_type: str | None = None) -> Artifact:
+        """Bytes, or a file of the working folder, kept by content with the end of this attempt, failed ones included.
+
+        What it gives is a handle, to be returned; without a media type the name's ending says it.
         """
 
     def nearing(self, limit: str, used: float, most: float) -> None:

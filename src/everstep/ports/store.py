@@ -364,6 +364,9 @@ class Store(Beside, Protocol):
     async def put_payloads(self, payloads: Sequence[tuple[Digest, bytes]]) -> None:
         """Keep payloads by content, durably, before the commit that refers to them."""
 
+    async def read_payload(self, digest: Digest) -> bytes:
+        """The bytes of one payload, whatever they are; raises NotFound."""
+
     async def get_payloads(self, digests: Sequence[Digest]) -> Sequence[JsonValue]:
         """Payloads by content; raises NotFound."""
 

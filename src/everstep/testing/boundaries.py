@@ -6,7 +6,7 @@ judged by the same checker that judges real processes. No process is started and
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ from everstep.domain.errors import NotFound
 from everstep.domain.pauses import UncertainOutcome
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.views import Pause, Result
-from everstep.testing.crashing import Boundary, CrashingFake, CrashingStore
+from everstep.testing.crashing import Boundary, CrashingFake, CrashingStore, Cuttable
 from everstep.testing.engine import TestEngine
 from everstep.testing.fakes import Fake
 from everstep.testing.timeline import timeline, violations
@@ -97,26 +97,31 @@ class Trial:
     more_tools: tuple[object, ...]
     someone: Someone
     workspace: Path | None
+    seed: int = 0
 
-    async def play(self, number: int) -> CrashPoint | None:
-        """Kill at one boundary, then carry on to the end; None if there are not so many."""
-        boundary = Boundary(number)
+    async def play(self, number: int, only: str = "") -> CrashPoint | None:
+        """Kill at one boundary, of those with these words, then carry on to the end; None if there are not so many."""
+        boundary = Boundary(number, only)
         fakes = {tool: CrashingFake(orders, tool, boundary) for tool, orders in self.orders.items()}
         store = CrashingStore(boundary)
-        engine = TestEngine(fakes, store=store, workspace=self.workspace, more_tools=self.more_tools)
+        more = [one.at(boundary) if isinstance(one, Cuttable) else one for one in self.more_tools]
+        engine = TestEngine(fakes, seed=self.seed, store=store, workspace=self.workspace, more_tools=more)
         async with engine:
-            await self._carry(engine, fakes, boundary)
+            busy = [one for one in more if isinstance(one, Cuttable)]
+            await self._carry(engine, fakes, boundary, busy)
             if boundary.reached is None:
                 return None
             await engine.crash()
-            result = await self._carry(engine, fakes, None)
+            result = await self._carry(engine, fakes, None, busy)
             told = await timeline(store)
             assert result is not None
             if broken := await violations(store):
                 raise AssertionError(f"killed at {boundary.reached}:\n" + "\n".join([*map(str, broken), told]))
         return CrashPoint(point=boundary.reached, result=result, fakes=fakes, timeline=told)
 
-    async def _carry(self, engine: TestEngine, fakes: Mapping[str, Fake], boundary: Boundary | None) -> Result | None:
+    async def _carry(
+        self, engine: TestEngine, fakes: Mapping[str, Fake], boundary: Boundary | None, real: Sequence[Cuttable]
+    ) -> Result | None:
         """Until the task has ended, or the boundary is reached: then None."""
         acting = asyncio.create_task(self._to_the_end(engine, fakes))
         for _ in range(ROUNDS_MAX):
@@ -127,8 +132,8 @@ class Trial:
                 acting.cancel()
                 await asyncio.gather(acting, return_exceptions=True)
                 return None
-            if not await engine.clock.skip():
-                await asyncio.sleep(0.001)  # something works in a thread, where the virtual clock does not reach
+            if any(one.busy for one in real) or not await engine.clock.skip():
+                await asyncio.sleep(0.001)  # something works where the virtual clock does not reach
         acting.cancel()
         raise AssertionError(f"the task does not end:\n{await timeline(engine.store)}")
 

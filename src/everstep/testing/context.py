@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from everstep.domain.handles import Artifact, media_type_of
 from everstep.domain.ids import Instant, StepPath, TaskId
 from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.tool import Call, Ctx, Log, Origin
+from everstep.wire.values import digest_of
 
 NOW = Instant(1_800_000_000_000)
 
@@ -51,6 +53,7 @@ class Context:
     fractions: list[float] = field(default_factory=list)
     streamed: list[str] = field(default_factory=list)
     used: list[object] = field(default_factory=list)
+    artifacts: list[tuple[str, bytes]] = field(default_factory=list)
 
     def now(self) -> Instant:
         """A fixed moment."""
@@ -67,6 +70,13 @@ class Context:
     async def checkpoint(self, cursor: JsonValue) -> None:
         """Kept: where another call would go on."""
         self.cursor = cursor
+
+    def artifact(self, name: str, data_or_path: bytes | str | Path, media_type: str | None = None) -> Artifact:
+        """Kept."""
+        raw = data_or_path if isinstance(data_or_path, bytes) else (self.workdir / data_or_path).read_bytes()
+        self.artifacts.append((name, raw))
+        kind = media_type or media_type_of(name)
+        return Artifact(name=name, digest=digest_of(raw), media_type=kind, bytes=len(raw))
 
     def nearing(self, limit: str, used: float, most: float) -> None:
         """Kept."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.domain.task import Command, NewTask, StepCommit
@@ -18,17 +18,30 @@ T = TypeVar("T")
 class Boundary:
     """Counts boundaries; at the one that is wanted, time stands still for whoever passes."""
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, wanted: int, only: str = "") -> None:
         self._wanted = wanted
+        self._only = only
         self._passed = 0
         self.reached: str | None = None
 
     async def __call__(self, point: str) -> None:
         """Pass, or never return."""
-        self._passed += 1
-        if self._passed == self._wanted:
+        self._passed += self._only in point
+        if self._only in point and self._passed == self._wanted:
             self.reached = f"{self._wanted}: {point}"
             await asyncio.get_running_loop().create_future()
+
+
+@runtime_checkable
+class Cuttable(Protocol):
+    """Tools whose calls can be cut off."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way, in real time: the virtual clock must not run ahead of it."""
+
+    def at(self, boundary: Boundary) -> "Cuttable":
+        """The same, with this boundary inside each call."""
 
 
 class CrashingStore(MemoryStore):

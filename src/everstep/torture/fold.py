@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from everstep.torture.history import Event, millis
 from everstep.torture.moves import AGAIN, ATTEMPT_MOVES, ENDED, PUT_BACK, STEP_MOVES, TASK_MOVES, TERMINAL
-from everstep.torture.rework import revised, superseded
+from everstep.torture.rework import left_bytes, revised, superseded
 from everstep.torture.state import Attempt, Grant, Pause, State, Step, base
 
 
@@ -392,6 +392,7 @@ _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "step.completed": _step_ended,
     "step.failed": _step_ended,
     "step.skipped": _step_ended,
+    "artifact.added": left_bytes,
     "pause.opened": _pause_opened,
     "pause.answered": _pause_closed,
     "pause.expired": _pause_closed,

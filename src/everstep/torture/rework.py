@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from everstep.torture.history import Event, Violation
+from everstep.torture.state import State
 
 
 def superseded(data: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
@@ -67,3 +68,12 @@ def check_children(journals: Mapping[str, list[Event]]) -> Iterator[Violation]:
             parent = (child[0].data.get("parent") or {}) if child else None
             if parent is None or (parent.get("task"), parent.get("step")) != (task, event.step):
                 yield Violation("C1", task, event.seq, f"step {event.step} waits for {on.get('detail')}, not its child")
+
+
+def left_bytes(state: State, event: Event) -> None:
+    """Bytes are left by a call that is still open, and named by what they are."""
+    step, number = state.steps.get(event.step or ""), event.data.get("attempt")
+    if step is None or step.open is None or step.open.number != number:
+        state.blame("C5", event.seq, f"attempt {number} of step {event.step} left bytes, but is not open")
+    if not str(event.data.get("digest")).startswith("sha256:"):
+        state.blame("C5", event.seq, "an artifact without a digest")

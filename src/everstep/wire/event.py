@@ -47,6 +47,7 @@ Named = TypeVar(
     e.AttemptProbed,
     e.StepFallback,
     e.StepDenied,
+    e.ArtifactAdded,
     e.StepSkipped,
     e.PauseExpired,
     e.PauseWithdrawn,
@@ -186,7 +187,7 @@ class Pen:
                 | e.TaskCancelling()
                 | e.TaskLimitNear()
                 | e.OffSchedule()
-                | e.AttemptProbed()
+                | e.Noted()
                 | e.OffCourse()
                 | e.StepSkipped()
                 | e.PauseExpired()
@@ -346,6 +347,7 @@ _READERS: Final[dict[str, Callable[[Raw], e.Body]]] = {
     e.StepDenied.TYPE: _as_named(e.StepDenied),
     e.StepFailed.TYPE: _spelled(step.StepFailed),
     e.StepSkipped.TYPE: _as_named(e.StepSkipped),
+    e.ArtifactAdded.TYPE: _as_named(e.ArtifactAdded),
     e.PauseOpened.TYPE: step.pause_opened,
     e.PauseAnswered.TYPE: _spelled(step.PauseAnswered),
     e.PauseExpiring.TYPE: _spelled(step.PauseExpiring),

@@ -59,6 +59,12 @@ class Codec:
         """A copy of the recorded value, so that nobody can change what was sealed."""
         return _decode(sealed.raw if sealed.raw is not None else self.payload(sealed.value))
 
+    def keep(self, raw: bytes) -> Sealed:
+        """Bytes of any kind by their digest; raises NotJson if they are too many."""
+        if len(raw) > self._bytes_max:
+            raise NotJson("", f"{len(raw)} bytes, {self._bytes_max} are allowed")
+        return Sealed(None, digest_of(raw), len(raw), raw=raw, untrusted=True, by_reference=True, present=False)
+
     def payload(self, value: JsonValue) -> bytes:
         """Canonical bytes; raises NotJson."""
         return canonical(value, bytes_max=self._bytes_max)

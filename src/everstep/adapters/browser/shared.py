@@ -67,6 +67,22 @@ class Running:
                 total += pss(one.pid)
         return total
 
+    async def new_context(self, proxy: str, options: dict[str, Any]) -> Any:
+        """One more visitor."""
+        self.contexts += 1
+        self.live += 1
+        try:
+            way = {"server": proxy, "bypass": "<-loopback>"}
+            return await self.browser.new_context(proxy=way, accept_downloads=False, **options)
+        except BaseException:
+            self.live -= 1
+            raise
+
+    async def lives(self) -> bool:
+        """Whether its processes are there; once they are not, it is broken."""
+        self.broken = self.broken or not await asyncio.to_thread(self.processes)
+        return not self.broken
+
     @property
     def old(self) -> bool:
         """Whether the next attempt should get another one."""
@@ -124,20 +140,25 @@ class SharedBrowser:
     async def context(self, proxy: str, *, own: bool = False, **options: Any) -> AsyncIterator[tuple[Any, Running]]:
         """A fresh context whose only way out is `proxy`; with `own`, in a browser that nobody else uses."""
         running = await self._start() if own else await self._shared()
-        running.contexts += 1
-        running.live += 1
-        context = None
         try:
-            context = await running.browser.new_context(
-                proxy={"server": proxy, "bypass": "<-loopback>"}, accept_downloads=False, **options
-            )
-            yield context, running
+            made = await running.new_context(proxy, options)
+        except Exception:
+            if own:
+                await running.close()
+            if own or await running.lives():
+                raise
+            running = await self._shared()  # it had died before anything was done with it
+            made = await running.new_context(proxy, options)
+        try:
+            yield made, running
+        except Exception:
+            await running.lives()  # nobody else is to get a dead one, though word of its death is still on its way
+            raise
         finally:
             running.live -= 1
-            if context is not None:
-                with contextlib.suppress(Exception):  # of a dead browser nothing can be closed
-                    async with asyncio.timeout(CLOSE_S):
-                        await context.close()
+            with contextlib.suppress(Exception):  # of a dead browser nothing can be closed
+                async with asyncio.timeout(CLOSE_S):
+                    await made.close()
             if own or (running.old and running.live == 0 and running is not self._running):
                 await running.close()
 

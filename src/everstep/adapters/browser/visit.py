@@ -1,7 +1,6 @@
 """One attempt's visit to the browser: a way out of its own, a page, an end that leaves nothing."""
 
 import asyncio
-import base64
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from everstep.adapters.net import Client, asked_by, parse_url
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject
 from everstep.ports.tool import Ctx, ResourceExceeded, ToolError, Uncertain
+from everstep.wire.times import to_text
 
 WATCH_S: Final = 0.5
 VIEW: Final[JsonObject] = {"width": 1280, "height": 800}
@@ -85,17 +85,21 @@ class Visit:
 
 
 def kept(image: bytes, arguments: dict[str, Any], ctx: Ctx, sheet: Sheet) -> JsonObject:
-    """The picture in a file of the workspace, or in the value itself."""
-    told: JsonObject = {
-        "media_type": f"image/{arguments.get('format', 'png')}",
-        "bytes": len(image),
-        "url": sheet.page.url,
-        "path": None,
-        "base64": None,
-    }
-    if "path" not in arguments:
-        return {**told, "base64": base64.b64encode(image).decode()}
-    with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
-        files.write(arguments["path"], image, key=ctx.idempotency_key, expected=Expected())
-    ctx.usage(disk_bytes=len(image))
-    return {**told, "path": arguments["path"]}
+    """The picture as an artifact, and in a file of the workspace where one is named."""
+    kind = arguments.get("format", "png")
+    picture = ctx.artifact(f"{_name(ctx)}.{kind}", image, f"image/{kind}").handle()
+    path = arguments.get("path")
+    if path is not None:
+        with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
+            files.write(path, image, key=ctx.idempotency_key, expected=Expected())
+        ctx.usage(disk_bytes=len(image))
+    return {"artifact": picture, "url": sheet.page.url, "taken_at": to_text(ctx.now()), "path": path}
+
+
+def last_seen(image: bytes, ctx: Ctx, word: str) -> JsonObject:
+    """What a page looked like at the end, well or not."""
+    return ctx.artifact(f"{_name(ctx)}-{word}.png", image, "image/png").handle()
+
+
+def _name(ctx: Ctx) -> str:
+    return ctx.step_id.replace("/", "_")

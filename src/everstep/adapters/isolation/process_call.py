@@ -5,6 +5,7 @@ import builtins
 import inspect
 import json
 import sys
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,7 @@ class Answers:
         self._part = b""
         self._last: tuple[str, Any] | None = None
         self._usage: list[dict[str, Any]] = []
+        self._artifacts: list[dict[str, Any]] = []
         self._keeping: set[asyncio.Task[None]] = set()
         self.reply: Callable[[bytes], None] = lambda _: None
         self.still: Exception | None = None
@@ -124,6 +126,8 @@ class Answers:
                 self._ctx.stream(value)
             case "log":
                 self._ctx.log.info(value["text"], **value["fields"])
+            case "artifact":
+                self._artifacts.append(value)
             case "usage":
                 self._usage.append(value)
             case "checkpoint":
@@ -150,6 +154,8 @@ class Answers:
         """What it returned; raises what it raised."""
         for used in self._usage:
             self._ctx.usage(**used)
+        for one in self._artifacts:
+            self._ctx.artifact(one["name"], b64decode(one["base64"]), one["media_type"])
         match self._last:
             case ("result", value):
                 result: JsonValue = value

@@ -7,13 +7,16 @@ import runpy
 import sys
 import time
 import traceback
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Generator
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path, PurePath
 from typing import Any
 
-from everstep.domain.ids import Instant, StepPath, TaskId
+from everstep.domain.handles import Artifact, media_type_of
+from everstep.domain.ids import Digest, Instant, StepPath, TaskId
 from everstep.domain.plan import LimitsSpec
 from everstep.domain.raised import plain_details, text_of
 from everstep.domain.usage import Measured
@@ -170,6 +173,14 @@ class ChildCtx:
             raise SystemExit(STOPPED)
         self.cursor = cursor
         return Kept()
+
+    def artifact(self, name: str, data_or_path: bytes | str | Path, media_type: str | None = None) -> Artifact:
+        """Handed to the engine, which keeps it."""
+        raw = data_or_path if isinstance(data_or_path, bytes) else (self.workdir / data_or_path).read_bytes()
+        kind = media_type or media_type_of(name)
+        self._said.say("artifact", {"name": name, "media_type": kind, "base64": b64encode(raw).decode()})
+        digest = Digest(f"sha256:{sha256(raw).hexdigest()}")
+        return Artifact(name=name, digest=digest, media_type=kind, bytes=len(raw))
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Told to the engine as it happens."""

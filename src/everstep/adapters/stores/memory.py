@@ -353,11 +353,13 @@ class MemoryStore(MemoryTraffic):
             self._payloads[digest] = raw
             self.housekeeping.fresh.add(digest)
 
+    async def read_payload(self, digest: i.Digest) -> bytes:
+        if digest not in self._payloads:
+            raise NotFound(f"no payload {digest}")
+        return self._payloads[digest]
+
     async def get_payloads(self, digests: Sequence[i.Digest]) -> Sequence[JsonValue]:
-        for digest in digests:
-            if digest not in self._payloads:
-                raise NotFound(f"no payload {digest}")
-        return [loads_strict(self._payloads[digest]) for digest in digests]
+        return [loads_strict(await self.read_payload(digest)) for digest in digests]
 
     async def info(self, *, whole: bool = False) -> port.Info:  # noqa: ARG002 -- there is no more to say
         tasks = {status.value: 0 for status in TaskStatus}

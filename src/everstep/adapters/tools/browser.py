@@ -9,7 +9,7 @@ from typing import Any, Final
 from everstep.adapters.browser.acting import act
 from everstep.adapters.browser.page import Sheet
 from everstep.adapters.browser.shared import SharedBrowser
-from everstep.adapters.browser.visit import Visit, kept
+from everstep.adapters.browser.visit import Visit, kept, last_seen
 from everstep.adapters.isolation.bounds import Walls
 from everstep.adapters.net import Client, parse_url
 from everstep.adapters.paths import names_of
@@ -26,7 +26,7 @@ class BrowserTools(ToolAdapter):
     """The family; empty unless it is enabled."""
 
     def __init__(self, browser: SharedBrowser | None, client: Client, walls: Walls, kept: Path) -> None:
-        """`kept` is where sessions and pictures of failures go."""
+        """`kept` is where sessions go."""
         self._browser = browser
         self._client = client
         self._walls = walls
@@ -107,7 +107,8 @@ class BrowserTools(ToolAdapter):
             return kept(await sheet.picture(arguments.get("area", "viewport"), kind), arguments, ctx, sheet)
         for one in arguments["actions"]:
             await act(sheet, one, ctx.workdir)
-        return {"extracted": sheet.extracted, "final_url": sheet.page.url, "status": sheet.status}
+        seen = last_seen(await sheet.picture("viewport", "png"), ctx, "done")
+        return {"extracted": sheet.extracted, "final_url": sheet.page.url, "status": sheet.status, "screenshot": seen}
 
     def _contained(self, tool: str, ctx: Ctx) -> None:
         assert self._browser is not None
@@ -124,10 +125,7 @@ class BrowserTools(ToolAdapter):
         with contextlib.suppress(Exception):  # the failure is what counts
             async with asyncio.timeout(_FAILED_PICTURE_S):
                 image = await sheet.picture("viewport", "png")
-            file = self._kept / str(ctx.task_id) / f"{ctx.step_id.replace('/', '_')}-{ctx.attempt}.png"
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file.write_bytes(image)
-            error.details = {**(error.details or {}), "screenshot": str(file)}
+            error.details = {**(error.details or {}), "screenshot": last_seen(image, ctx, "failed")}
 
 
 def _actions(call: Call) -> list[dict[str, JsonValue]]:

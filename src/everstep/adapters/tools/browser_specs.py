@@ -25,6 +25,10 @@ _SHARED: Final[JsonObject] = {
 _TEXT: Final[JsonObject] = {"type": "string"}
 _STATUS: Final[JsonObject] = {"type": ["integer", "null"]}
 
+_PICTURE: Final[JsonObject] = closed(
+    {"name": _TEXT, "digest": _TEXT, "media_type": _TEXT, "bytes": {"type": "integer"}}
+)
+
 _READ: Final = spec_of(
     "browser.read",
     "Read a page",
@@ -61,17 +65,16 @@ _SCREENSHOT: Final = spec_of(
         "path": {
             "type": "string",
             "x-everstep-kind": "checked",
-            "description": "A file of the workspace; unset: the picture is part of the output",
+            "description": "A file of the workspace that is to hold it too",
         },
     },
     needs=("url",),
     gives=closed(
         {
-            "media_type": _TEXT,
-            "bytes": {"type": "integer"},
+            "artifact": _PICTURE,
             "url": _TEXT,
+            "taken_at": _TEXT,
             "path": {"type": ["string", "null"]},
-            "base64": {"type": ["string", "null"]},
         }
     ),
     isolation="process",
@@ -83,7 +86,7 @@ _ACT: Final = spec_of(
     "Open a page in a browser, click, fill, choose and wait, and give what was asked for.",
     takes={**_SHARED, "actions": {**ACTIONS_SCHEMA, "description": "One after another: `{click: '#save'}`"}},
     needs=("url", "actions"),
-    gives=closed({"extracted": {"type": "object"}, "final_url": _TEXT, "status": _STATUS}),
+    gives=closed({"extracted": {"type": "object"}, "final_url": _TEXT, "status": _STATUS, "screenshot": _PICTURE}),
     effect=Effect.ONCE,
     isolation="process",
     timeout_ms=_TIMEOUT,

@@ -6,7 +6,7 @@ from typing import Final
 
 from everstep.domain.attempts import History
 from everstep.domain.errors import NotFound
-from everstep.domain.ids import StepPath
+from everstep.domain.ids import Digest, StepPath
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, Sealed
 from everstep.doors.api.context import Asked, Backing, find_task, journal
@@ -25,10 +25,14 @@ _RANGE: Final = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
 async def list_all(back: Backing, asked: Asked) -> Response:
-    """Each once, with where it was seen first."""
+    """What calls left, by step and name; other large values each once, with where it was seen first."""
     state = await find_task(back, asked)
-    seen: dict[str, JsonObject] = {}
-    for name, step, sealed in _values(state, await journal(back, state.id)):
+    history = await journal(back, state.id)
+    seen: dict[object, JsonObject] = {
+        (path, left.name, left.digest): {**left.handle(), "step": path, "untrusted": True}
+        for path, left in history.artifacts
+    }
+    for name, step, sealed in _values(state, history):
         if sealed.by_reference and sealed.digest not in seen:
             seen[sealed.digest] = {
                 "digest": sealed.digest,
@@ -44,16 +48,22 @@ async def list_all(back: Backing, asked: Asked) -> Response:
 async def get(back: Backing, asked: Asked) -> Response:
     """The whole of a value, or the part that `Range` names, if it is one of this task's."""
     state = await find_task(back, asked)
-    for _, _, sealed in _values(state, await journal(back, state.id)):
-        if sealed.digest == asked.params["digest"]:
-            body = canonical(await back.desk.value(sealed))
-            part = None if asked.request.local else _part(asked.request.headers.get("range"), len(body))
-            if part is None:
-                return Response(status=200, headers=DOWNLOAD, body=body)
-            first, last = part
-            headers = {**DOWNLOAD, "content-range": f"bytes {first}-{last}/{len(body)}"}
-            return Response(status=206, headers=headers, body=body[first : last + 1])
+    history, digest = await journal(back, state.id), asked.params["digest"]
+    if any(left.digest == digest for _, left in history.artifacts):
+        return _answer(asked, await back.desk.content(Digest(digest)))
+    for _, _, sealed in _values(state, history):
+        if sealed.digest == digest:
+            return _answer(asked, canonical(await back.desk.value(sealed)))
     raise NotFound("the task has no such artifact", what_to_do=f"everstep show {state.id}")
+
+
+def _answer(asked: Asked, body: bytes) -> Response:
+    part = None if asked.request.local else _part(asked.request.headers.get("range"), len(body))
+    if part is None:
+        return Response(status=200, headers=DOWNLOAD, body=body)
+    first, last = part
+    headers = {**DOWNLOAD, "content-range": f"bytes {first}-{last}/{len(body)}"}
+    return Response(status=206, headers=headers, body=body[first : last + 1])
 
 
 def _values(state: TaskState, history: History) -> Iterator[tuple[str, StepPath | None, Sealed]]:

@@ -2,15 +2,18 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 from everstep.ports.tool import Call, Ctx, ToolAdapter, ToolSpec
 from everstep.testing.context import context
 from everstep.wire.values import Codec
+
+CANARY: Final = "canary-7f3c9e51d2"
 
 
 @record
@@ -29,6 +32,11 @@ class Bench:
     adapter: ToolAdapter
     samples: tuple[Sample, ...]
     folder: Path
+    secrets: Mapping[str, str] = field(default_factory=lambda: {"canary": CANARY})
+    """What it may use and nobody may see."""
+    grace_s: float = 5.0
+    brief: bool = False
+    """Whether a few calls must do where it should be many."""
     codec: Codec = field(default_factory=Codec)
     _keys: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -46,6 +54,10 @@ class Bench:
         spec = self.specs()[sample.tool]
         asked = Call(tool=sample.tool, arguments=sample.arguments, effect=spec.effect, idempotency_key=name)
         return Call(sample.tool, sample.arguments, self.adapter.effect_of(asked) or spec.effect, name)
+
+    def seed(self) -> int:
+        """For an engine of its own, whose keys nobody has seen."""
+        return next(self._keys)
 
     def ctx(self, call: Call) -> Ctx:
         """Surroundings in the bench's folder."""

@@ -5,7 +5,7 @@ words are checked, and the rest is `not_run`, never passed. What a check finds i
 """
 
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -13,8 +13,8 @@ from everstep.domain.record import record
 from everstep.ports.adapter import Completed
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.tool import ToolAdapter
-from everstep.testing.conformance import tool_calls, tool_words
-from everstep.testing.conformance.sample import Bench, Sample
+from everstep.testing.conformance import tool_calls, tool_engine, tool_kills, tool_time, tool_words
+from everstep.testing.conformance.sample import CANARY, Bench, Sample
 
 Status: TypeAlias = Literal["passed", "failed", "not_run"]
 Check: TypeAlias = Callable[[Bench], Awaitable[Sequence[str]]]
@@ -46,21 +46,36 @@ CALLS: Final[tuple[tuple[str, str, Check], ...]] = (
     ("K4", "bad arguments have no effect", tool_calls.refusals),
     ("K5", "output fits its schema", tool_calls.outputs),
     ("K7", "cancelled calls end", tool_calls.cancelled),
+    ("K8", "calls whose time is up end", tool_time.timed_out),
     ("K10", "repeats are harmless", tool_calls.repeats),
+    ("K11", "secrets are written down nowhere", tool_engine.secrecy),
+    ("K12", "killed at every boundary", tool_kills.killed),
+    ("K13", "goes on from its checkpoints", tool_time.checkpoints),
     ("K14", "undo restores", tool_calls.undo),
     ("K15", "degrade asks for less", tool_calls.degrade),
+    ("K16", "an output over its limit", tool_engine.capped),
     ("K17", "20 calls at once", tool_calls.at_once),
     ("K18", "100 calls leave nothing open", tool_calls.flat),
     ("K19", "what is no JSON is refused", tool_calls.nonsense),
 )
 
 
-async def check_adapter(adapter: object, samples: Iterable[Sample] | None = None) -> tuple[Finding, ...]:
-    """Every check on one adapter, in a folder of its own."""
+async def check_adapter(
+    adapter: object,
+    samples: Iterable[Sample] | None = None,
+    *,
+    secrets: Mapping[str, str] | None = None,
+    brief: bool = False,
+) -> tuple[Finding, ...]:
+    """Every check on one adapter, in a folder of its own; `secrets` are those it is configured with.
+
+    `brief`: with a tenth of the calls, where each takes long.
+    """
     complete: ToolAdapter = adapter if isinstance(adapter, SafeAdapter) else Completed(adapter)
     said = samples if samples is not None else getattr(adapter, "cases", tuple)()
     with tempfile.TemporaryDirectory(prefix="everstep-check-") as folder:
-        bench = Bench(adapter=complete, samples=tuple(said), folder=Path(folder))
+        known = {"canary": CANARY, **(secrets or {})}
+        bench = Bench(adapter=complete, samples=tuple(said), folder=Path(folder), secrets=known, brief=brief)
         return tuple([finding async for finding in _findings(bench)])
 
 

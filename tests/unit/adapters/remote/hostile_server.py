@@ -9,7 +9,12 @@ TOOLS: list[dict[str, Any]] = [
     {
         "name": "echo",
         "description": "Say it again",
-        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+        "inputSchema": {
+            "type": "object",
+            "properties": {"text": {"type": "string"}},
+            "required": ["text"],
+            "additionalProperties": False,
+        },
         "annotations": {"readOnlyHint": True},
     },
     {"name": "wreck", "description": "Break", "inputSchema": {"type": "object"}},

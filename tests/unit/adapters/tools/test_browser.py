@@ -1,11 +1,10 @@
 """`browser.*` with the system's Chromium, against pages of this process: slow, broken, hostile, late."""
 
 import asyncio
-import base64
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -101,7 +100,17 @@ async def at() -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-Ask: TypeAlias = Callable[..., Awaitable[Any]]
+class Ask:
+    """Calls, and what they leave behind."""
+
+    def __init__(self, tools: BrowserTools, folder: Path) -> None:
+        self.artifacts: list[tuple[str, bytes]] = []
+        self._tools, self._folder = tools, folder
+
+    async def __call__(self, tool: str, url: str, *, trusted: bool = True, **arguments: Any) -> Any:
+        origin = Origin(trusted=trusted, written={"url": url})
+        ctx = Context(workdir=self._folder, origin=origin, artifacts=self.artifacts)
+        return await self._tools.execute(call_of(f"browser.{tool}", {"url": url, **arguments}), ctx)
 
 
 @pytest.fixture
@@ -112,12 +121,7 @@ async def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     shared = SharedBrowser()
     tools = BrowserTools(shared, Client(guard=Guard()), Walls(), tmp_path / "kept")
 
-    async def ask(tool: str, url: str, *, trusted: bool = True, **arguments: Any) -> Any:
-        origin = Origin(trusted=trusted, written={"url": url})
-        ctx = Context(workdir=tmp_path, origin=origin)
-        return await tools.execute(call_of(f"browser.{tool}", {"url": url, **arguments}), ctx)
-
-    yield ask, shared
+    yield Ask(tools, tmp_path), shared
     await tools.close()
 
 
@@ -150,7 +154,8 @@ async def test_pages_are_read_acted_on_and_pictured(
     acted = await ask("act", f"{at}/form", actions=actions)
     assert acted["extracted"] == {"said": "Anna L", "items": ["one", "two"]}
     image = await ask("screenshot", f"{at}/form", area="full")
-    assert base64.b64decode(image["base64"]).startswith(b"\x89PNG")
+    assert (image["artifact"]["name"], image["artifact"]["media_type"]) == ("step.png", "image/png")
+    assert (ask.artifacts[-1][1][:4], image["url"]) == (b"\x89PNG", f"{at}/form")
     kept = await ask("screenshot", f"{at}/form", area={"selector": "h1"}, format="jpeg", path="shots/h1.jpg")
     assert kept["path"] == "shots/h1.jpg"
     assert (tmp_path / "shots/h1.jpg").read_bytes().startswith(b"\xff\xd8")
@@ -172,7 +177,8 @@ async def test_waiting_for_elements(
     assert "#nowhere" in str(error)
     assert "button#save Save" in str(error)
     assert error.details is not None
-    assert Path(str(error.details["screenshot"])).read_bytes().startswith(b"\x89PNG")  # noqa: ASYNC240
+    assert ask.artifacts[-1][0] == "step-failed.png"
+    assert ask.artifacts[-1][1].startswith(b"\x89PNG")
 
 
 @pytest.mark.req("Web.2", "6.2")

@@ -64,6 +64,10 @@ class PgPayloads:
             lambda reader: [loads_strict(get_payload(reader, digest)) for digest in digests]
         )
 
+    async def raw(self, digest: Digest) -> bytes:
+        """As `read`, in a thread."""
+        return await self._readers.read(lambda reader: get_payload(reader, digest))
+
     async def stale(self, before: Instant) -> list[Digest]:
         """By the clock of the database."""
         rows = await self._readers.read(lambda reader: reader.rows("stale_payloads", (before,)))

@@ -35,6 +35,9 @@ class Payloads(Protocol):
     async def get(self, digests: Sequence[Digest]) -> list[JsonValue]:
         """Raises NotFound."""
 
+    async def raw(self, digest: Digest) -> bytes:
+        """The bytes of one; raises NotFound."""
+
     def read(self, digest: Digest) -> bytes:
         """The bytes of one, in a reader's thread."""
 

@@ -120,6 +120,10 @@ class SqlStore(SqlTraffic):
         if payloads:
             await self._hold.artifacts.put(payloads)
 
+    async def read_payload(self, digest: i.Digest) -> bytes:
+        """The bytes of one; raises NotFound."""
+        return await self._hold.artifacts.raw(digest)
+
     async def get_payloads(self, digests: Sequence[i.Digest]) -> Sequence[JsonValue]:
         """Payloads by content; raises NotFound."""
         return await self._hold.artifacts.get(digests)
