@@ -127,6 +127,9 @@ async def test_tools_of_a_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("TU.2")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # what a cut-off call leaves to Playwright
 async def test_a_browser() -> None:
     async with HttpRig() as rig:
         rig.on("/page", answer(200, b"<title>Hi</title><p>there", Content_Type="text/html"))

@@ -12,6 +12,7 @@ from everstep import Engine, Misconfigured, Plan, Task, tool
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.doors.api import Api, Request
 from everstep.settings import load_settings
+from tests.postgres import schema
 
 COMMANDS: dict[str, JsonObject | None] = {
     "pause": {},
@@ -97,20 +98,40 @@ async def sent(engine: Engine, task: Task, command: str) -> tuple[int, dict[str,
     return response.status, said
 
 
-@pytest.mark.req("1.4")
+@pytest.mark.req("1.4", "TU.1")
 @pytest.mark.parametrize("status", ILLEGAL)
 async def test_an_illegal_move_is_a_conflict_that_names_the_state(tmp_path: Path, scene: Scene, status: str) -> None:
+    await refuses(tmp_path / "everstep.db", scene, status)
+
+
+@pytest.mark.req("1.4", "TU.1")
+async def test_a_shared_database_refuses_the_same() -> None:
+    for status in ILLEGAL:
+        scene = Scene()
+        with schema() as own:
+            await refuses(own, scene, status)
+
+
+async def asked_for(task: Task) -> list[str]:
+    """What people have brought about; the engine may go on meanwhile."""
+    return [event.type async for event in task.events(follow=False) if event.actor["kind"] == "human"]
+
+
+async def refuses(store: Path | str, scene: Scene, status: str) -> None:
+    """Every command that this status does not allow: nothing changes, and not one event is written."""
     config: JsonObject = {"engine.tasks": 1}
-    async with Engine(tmp_path / "everstep.db", tools=scene.tools(), config=config) as engine:
+    async with Engine(store, tools=scene.tools(), config=config) as engine:
         if status == "queued":
             await scene.task(engine, "running")
         task = await scene.task(engine, status)
         assert task.status == status
+        before = await asked_for(task)
         for command in sorted(ILLEGAL[status]):
             code, said = await sent(engine, task, command)
             assert (command, code) == (command, 409)
             assert status in (said["error"]["details"].get("status"), said["error"]["message"].split()[-1])
             assert (await task.refresh()).status == status
+        assert await asked_for(task) == before
         scene.release.set()
 
 

@@ -1,5 +1,7 @@
 """Too little memory or disk: tasks stand still at a safe point, and go on by themselves."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import pytest
 
 from everstep.adapters.gauge import MachineGauge
+from everstep.adapters.isolation.group import best_roots, new_group, removed
 from everstep.authoring.plan import Plan
 from everstep.domain.pressure import LEAST_BYTES, MOST_BYTES, Load, Reading, load_of
 from everstep.domain.values import JsonValue
@@ -157,6 +160,76 @@ async def test_at_the_door_nothing_new_is_taken_while_too_little_is_left(
     await engine.clock.advance("6s")
     assert (await window.good("GET", f"/v1/tasks/{before['id']}"))["status"] == "completed", "running work finishes"
     assert (await window.good("GET", "/v1/health"))["load"]["level"] == "ease"
+
+
+HOG = """import sys
+kept = []
+print(flush=True)
+for line in sys.stdin:
+    kept.clear()
+    kept = [bytearray(b"x") * int(line)]
+    print(flush=True)
+"""
+
+
+class Hog:
+    """A process that takes as much memory as it is told, inside a control group that has no more than 300 MB."""
+
+    def __init__(self) -> None:
+        group = new_group(best_roots(), 300_000_000, 8)
+        assert group is not None
+        self.group = group
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen([sys.executable, "-c", HOG], text=True, **pipes)  # type: ignore[call-overload]
+        for door in group.doors:
+            Path(door).write_text(str(self.process.pid))
+        self.process.stdout.readline()
+
+    def take(self, megabytes: int) -> None:
+        """When this returns it has them."""
+        self.process.stdin.write(f"{megabytes * 1_000_000}\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        assert removed(self.group)
+
+
+@pytest.mark.skipif(best_roots() is None, reason="no control groups here")
+@pytest.mark.req("7.6")
+async def test_a_real_hog_drives_the_levels_and_all_goes_on_when_it_has_gone(tmp_path: Path, tools: Tools) -> None:
+    hog = Hog()
+    gauge = MachineGauge(tmp_path, group=hog.group.folders["memory"])
+    async with TestEngine(tools.all(), gauge=gauge) as engine:
+        window = Window(engine)
+
+        async def level() -> str:
+            await engine.clock.advance("6s")
+            return str((await window.good("GET", "/v1/health"))["load"]["level"])
+
+        seen = [await level()]
+        running = await engine.start(steps("test.once"))
+        await tools.holding.wait()
+        hog.take(150)
+        seen.append(await level())
+        assert (await running.refresh()).status == "running"
+        hog.take(255)
+        seen.append(await level())
+        assert (await running.refresh()).status == "pausing"
+        assert (await window.ask("POST", "/v1/tasks", {"plan": ECHO})).status == 503
+        tools.release.set()
+        await engine.clock.advance("1s")
+        assert (await running.refresh()).status == "paused"
+        hog.take(150)
+        seen.append(await level())
+        hog.close()
+        seen.append(await level())
+        assert seen == ["ease", "busy", "short", "busy", "ease"]
+        await engine.clock.advance("6s")
+        assert (await running.refresh()).status == "completed", "by itself"
+        assert (await window.start(ECHO))["status"] in ("queued", "running", "completed")
 
 
 @pytest.mark.req("7.6")

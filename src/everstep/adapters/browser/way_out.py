@@ -56,6 +56,8 @@ class WayOut:
             await self._talk(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # the browser sees a connection that broke
+        except asyncio.CancelledError:
+            pass  # by `close`: nobody waits for this talk, and asyncio would call its end an error
         finally:
             self._talks.discard(talk)
             await closed(writer)

@@ -147,12 +147,16 @@ class Group:
         return 0
 
     def _field(self, controller: str, name: str, field: str) -> int:
-        with contextlib.suppress(OSError, ValueError):
-            for line in (self.folders[controller] / name).read_text().splitlines():
-                word, _, value = line.partition(" ")
-                if word == field:
-                    return int(value)
-        return 0
+        return _field_of(self.folders[controller] / name, field)
+
+
+def _field_of(file: Path, field: str) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        for line in file.read_text().splitlines():
+            word, _, value = line.partition(" ")
+            if word == field:
+                return int(value)
+    return 0
 
 
 def new_group(roots: Roots | None, memory_bytes: int, processes: int) -> Group | None:
@@ -198,26 +202,50 @@ def works(roots: Roots) -> bool:
 
 def candidates(mounts: Path, own: Path) -> Iterator[Roots]:
     """v2, then v1, each if all that is needed is mounted."""
+    v1: dict[str, Path] = {}
+    for name, here in _own_groups(mounts, own):
+        if name:
+            v1[name] = here
+        elif _controls(here):
+            yield Roots(version="v2", folders=dict.fromkeys((*CONTROLLERS, *ALSO_IN_V1), here))
+    if all(name in v1 for name in (*CONTROLLERS, *ALSO_IN_V1)):
+        yield Roots(version="v1", folders={name: v1[name] for name in (*CONTROLLERS, *ALSO_IN_V1)})
+
+
+def _own_groups(mounts: Path, own: Path) -> Iterator[tuple[str, Path]]:
+    """The groups this process is in: by controller, and that of v2 without a name."""
     try:
         lines, places = mounts.read_text().splitlines(), own.read_text().splitlines()
     except OSError:
         return
     mine = {name: path for _, names, path in (line.split(":", 2) for line in places) for name in names.split(",")}
-    v1: dict[str, Path] = {}
     for line in lines:
         before, _, after = line.partition(" - ")
         root, point = before.split()[3:5]
         kind, _, options = after.split()[:3]
         if kind == "cgroup2":
-            here = _inside(Path(point), root, mine.get("", "/"))
-            if _controls(here):
-                yield Roots(version="v2", folders=dict.fromkeys((*CONTROLLERS, *ALSO_IN_V1), here))
+            yield "", _inside(Path(point), root, mine.get("", "/"))
         elif kind == "cgroup":
-            for name in options.split(","):
-                if name in mine:
-                    v1[name] = _inside(Path(point), root, mine[name])
-    if all(name in v1 for name in (*CONTROLLERS, *ALSO_IN_V1)):
-        yield Roots(version="v1", folders={name: v1[name] for name in (*CONTROLLERS, *ALSO_IN_V1)})
+            yield from ((name, _inside(Path(point), root, mine[name])) for name in options.split(",") if name in mine)
+
+
+def memory_group(mounts: Path = Path("/proc/self/mountinfo"), own: Path = Path("/proc/self/cgroup")) -> Path | None:
+    """The group whose memory this process lives on, if it is in one that is limited."""
+    known = ((name, here) for name, here in _own_groups(mounts, own) if name in ("", "memory"))
+    return next((here for _, here in known if left_in(here) is not None), None)
+
+
+def left_in(folder: Path) -> tuple[int, int] | None:
+    """How much memory its members may still take, and how much in all; None if that is not limited."""
+    for most, used, idle in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        with contextlib.suppress(OSError, ValueError):
+            limit = int((folder / most).read_text())
+            files = _field_of(folder / "memory.stat", idle)
+            return max(0, limit - int((folder / used).read_text()) + files), limit
+    return None
 
 
 def _inside(point: Path, root: str, path: str) -> Path:
