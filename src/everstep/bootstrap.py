@@ -285,8 +285,8 @@ def assemble(
         started_at=(now := outside.clock.now()),
         heartbeat_at=now,
     )
-    only = () if carries == "own" else None
-    runtime = Runtime(kit, worker, carries=carries != "none", only=only, gauge=outside.gauge)
+    own = () if carries == "own" else None
+    runtime = Runtime(kit, worker, carries=carries != "none", only=own, gauge=outside.gauge)
     return Parts(runtime=runtime, workspace=_workspace(settings), sink=sink)
 
 
@@ -329,12 +329,13 @@ def limits_of(settings: Settings) -> Limits:
         patience=Patience(
             length_ms=Millis(engine.pause_timeout_ms),
             then=engine.on_pause_timeout,
-            handoff_ms=Millis(_duration(settings, "mcp.handoff_timeout")),
+            handoff_ms=Millis(_number(settings, "mcp.handoff_timeout")),
         ),
         signal_keep_ms=Millis(engine.signal_keep_ms),
         consent=settings.consent,
         policy=settings.consent.version,
         items_max=settings.limits.items,
+        cache_bytes=_number(settings, "cache.bytes"),
         keys_ms=settings.limits.keys_ms,
         retention=settings.limits.retention,
         live_tasks=settings.limits.live_tasks,
@@ -350,7 +351,7 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
-def _duration(settings: Settings, key: str) -> int:
+def _number(settings: Settings, key: str) -> int:
     return cast("int", settings.said[key].value)
 
 

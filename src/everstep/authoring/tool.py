@@ -59,6 +59,7 @@ class ToolOptions(TypedDict, total=False):
     rate: str
     isolate: str
     permissions: tuple[str, ...]
+    cache_ttl: str
 
 
 class FunctionTool(Generic[P, R]):
@@ -178,6 +179,7 @@ def _spec(function: Callable[..., object], name: str, signature: Signature, opti
         permissions=tuple(options.get("permissions", ())),
         timeout_ms=_timeout(name, options.get("timeout")) or TIMEOUT_MS,
         step_timeout_ms=_timeout(name, options.get("step_timeout")),
+        cache_ttl_ms=_cache_ttl(name, options),
         retries=options.get("retry"),
         breaker=options.get("breaker"),
         trusted_output=options.get("trusted_output", False),
@@ -220,6 +222,12 @@ def _timeout(name: str, text: str | None) -> Millis | None:
     if length is None and text is not None:
         raise TypeError(f"tool '{name}': '{text}' is not a duration, write 500ms, 30s, 1h30m")
     return length
+
+
+def _cache_ttl(name: str, options: ToolOptions) -> Millis | None:
+    if "cache_ttl" in options and options.get("effect") != Effect.PURE:
+        raise TypeError(f"tool '{name}': cache_ttl= is for tools whose effect is 'pure'")
+    return _timeout(name, options.get("cache_ttl"))
 
 
 def _target(name: str, signature: Signature, argument: str | None) -> str | None:

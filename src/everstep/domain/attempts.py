@@ -56,6 +56,8 @@ class History:
     """What became of each approval that was given: `granted`, `consumed`, `expired` or `void`."""
     asked: dict[StepPath, Pause] = field(default_factory=dict)
     """The latest question for approval of each step."""
+    cached: dict[StepPath, float | None] = field(default_factory=dict)
+    """How old the result was that a step got, if it had been kept."""
     artifacts: list[tuple[StepPath, Artifact]] = field(default_factory=list)
     """What calls left beside their output."""
 
@@ -118,6 +120,7 @@ def _added(history: History, event: e.Recorded, body: e.ArtifactAdded) -> None:
 def _completed(history: History, event: e.Recorded, body: e.StepCompleted) -> None:
     assert event.step is not None
     history.summaries[event.step] = body.summary
+    history.cached[event.step] = body.cached_s
     attempt = history.last(event.step)
     if attempt is not None and attempt.number == body.attempt and attempt.status is AttemptStatus.STARTED:
         attempt.status = AttemptStatus.SUCCEEDED

@@ -79,6 +79,8 @@ def _completed(step: StepState, attempt: OpenAttempt, outcome: Succeeded, at: In
         None,
         outcome.usage,
     )
+    if outcome.cached_s is not None:
+        body = replace(body, cached_s=outcome.cached_s)
     detour = step.detour
     if detour is not None:
         body = replace(body, via="fallback" if detour.fallback else "tool", degraded=detour.degraded)

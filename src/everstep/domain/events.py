@@ -263,6 +263,7 @@ class StepCompleted:
     wall_s: float = 0.0
     degraded: Degraded | None = None
     usage: Usage | None = None
+    cached_s: float | None = None
 
 
 @record

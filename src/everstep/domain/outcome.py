@@ -30,6 +30,8 @@ class Succeeded:
     usage: Usage | None = None
     left: tuple[Left, ...] = ()
     """What it left beside its output."""
+    cached_s: float | None = None
+    """How old it is, if it was had before and kept."""
 
 
 @record

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Final
@@ -32,6 +33,11 @@ CANNOT_GUESS: Final = (
 """What a guess about arguments that nobody has checked may raise."""
 
 
+CACHE: Final = "cache"
+"""The argument that asks for a new result."""
+_NEW: Final[JsonObject] = {"enum": ["off"], "description": "off: a new result, whatever is kept"}
+
+
 @record
 class Entry:
     """A tool, who serves it, and how its values are checked."""
@@ -55,6 +61,9 @@ class Entry:
     """Whether it asks before every call, and on whose word."""
     steerable: Mapping[str, ArgumentKind] | None = None
     """The kinds of its arguments, if some of them decide what it reaches and data from outside may not."""
+
+    asks_for_new: bool = False
+    """Whether `cache: off` is the engine's own word here, which the tool does not know."""
 
     def call(self, arguments: JsonObject) -> Call:
         """A call of this tool, to be asked about."""
@@ -119,6 +128,11 @@ class Checked:
     """The argument in which data from outside would decide what is reached."""
 
 
+def _properties(spec: ToolSpec) -> JsonObject:
+    found = spec.input_schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
 class Catalog:
     """What this engine can call."""
 
@@ -152,6 +166,10 @@ class Catalog:
     def _add(self, spec: ToolSpec, adapter: ToolAdapter, codec: Codec) -> None:
         if spec.name in self._entries:
             raise SettingsError(f"two tools are called '{spec.name}'", what_to_do="rename or remove one of them")
+        asks_for_new = spec.cache_ttl_ms is not None and CACHE not in _properties(spec)
+        if asks_for_new:
+            said: JsonObject = {**_properties(spec), CACHE: _NEW}
+            spec = replace(spec, input_schema={**spec.input_schema, "properties": said})
         required = spec.input_schema.get("required") or []
         assert isinstance(required, list)
         self._entries[spec.name] = Entry(
@@ -167,6 +185,7 @@ class Catalog:
             scrupulous=_says(adapter, "scruple"),
             asks=self._consent.asks(spec.name, by_itself=spec.approve),
             steerable=self._steerable(spec),
+            asks_for_new=asks_for_new,
         )
 
     def _steerable(self, spec: ToolSpec) -> Mapping[str, ArgumentKind] | None:

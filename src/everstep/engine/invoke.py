@@ -11,11 +11,12 @@ from everstep.domain.outcome import Asked, Failed, Listens, Outcome, Probe, Spaw
 from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
-from everstep.domain.values import JsonValue, NotJson
-from everstep.engine.catalog import Entry
+from everstep.domain.values import JsonObject, JsonValue, NotJson
+from everstep.engine.catalog import CACHE, Entry
 from everstep.engine.context import AT_A_SAFE_POINT, CallContext, StandStill
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
+from everstep.engine.results import key_of
 from everstep.engine.secrecy import asked_safely, judged, revealed
 from everstep.ports.tool import Call, Deferred, Listening, NeedsInput, Subplan
 
@@ -37,12 +38,24 @@ LAPSED = Failed(
 
 
 async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
-    """Call the tool of a durable intent and say what came of it. Raises nothing but CancelledError."""
+    """What comes of a durable intent: its call, or a result that was kept. Raises nothing but CancelledError."""
+    entry = kit.catalog.get(intent.attempt.tool)
+    arguments = kit.codec.fresh(intent.attempt.input)
+    assert isinstance(arguments, dict)
+    ttl_ms = entry.spec.cache_ttl_ms
+    if ttl_ms is None:
+        return await _called(intent, entry, arguments, state, kit=kit)
+    key = key_of(intent, state, entry.spec, arguments)
+    if entry.asks_for_new:
+        arguments.pop(CACHE, None)
+    make = partial(_called, intent, entry, arguments, state, kit=kit)
+    return await (make() if key is None else kit.results.made(key, ttl_ms, kit.clock, make))
+
+
+async def _called(intent: Intent, entry: Entry, arguments: JsonObject, state: TaskState, *, kit: Kit) -> Outcome:
+    """Call the tool and say what came of it."""
     attempt = intent.attempt
     tool = attempt.tool
-    entry = kit.catalog.get(tool)
-    arguments = kit.codec.fresh(attempt.input)
-    assert isinstance(arguments, dict)
     call = Call(tool, arguments, attempt.effect, attempt.idempotency_key)
     ctx = CallContext(intent, entry, state, kit)
     if attempt.number > 1:  # a first one has nowhere to go on from

@@ -50,6 +50,8 @@ class ToolSpec:
     rate: str | None = None
     """`10/1s`, or the name of a provider that the settings give a rate; `name.*`: every target is one, and what follows
     is its usual rate: `search.* 30/1m:10`."""
+    cache_ttl_ms: Millis | None = None
+    """How long a result of a pure call may be given again; the argument `cache: off` asks for a new one."""
     prior: Prior | None = None
     """What a call takes before there is history, if all are alike; else the adapter's `estimate` says."""
 

@@ -39,6 +39,13 @@ TOOL_KEYS: Final = (
     _key(
         "file.undo_bytes", SIZE, "1GiB", "how much is kept for taking back; the oldest goes first", within=(0, 1 << 50)
     ),
+    _key(
+        "cache.bytes",
+        SIZE,
+        "1GB",
+        "how much of what pure tools gave is kept to be given again",
+        within=(0, 1 << 50),
+    ),
     _key("search.cache", DURATION, "24h", "how long a result of a search is used again", within=(0, 365 * DAY)),
     _key(
         "search.stale", DURATION, "7d", "how long it is better than none, if no engine answers", within=(0, 365 * DAY)

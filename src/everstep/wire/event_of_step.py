@@ -244,6 +244,12 @@ class StepRetryScheduled(Struct):
         )
 
 
+class Cached(Struct):
+    """A result that had been kept."""
+
+    age_s: float
+
+
 class StepCompleted(Struct, kw_only=True):
     attempt: int | None
     output: Payload
@@ -251,7 +257,7 @@ class StepCompleted(Struct, kw_only=True):
     via: str
     tool_used: str | None
     degraded: DegradedData | None = None
-    cached: None = None
+    cached: Cached | None = None
     usage: Usage
     duration_s: float
 
@@ -266,6 +272,7 @@ class StepCompleted(Struct, kw_only=True):
             usage=Usage.of(body.wall_s, body.usage),
             duration_s=body.duration_s,
             degraded=write_degraded(body.degraded),
+            cached=None if body.cached_s is None else Cached(body.cached_s),
         )
 
     def body(self) -> e.StepCompleted:
@@ -279,6 +286,7 @@ class StepCompleted(Struct, kw_only=True):
             wall_s=self.usage.wall_s,
             degraded=read_degraded(self.degraded),
             usage=self.usage.said(),
+            cached_s=None if self.cached is None else self.cached.age_s,
         )
 
 

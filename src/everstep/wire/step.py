@@ -157,7 +157,7 @@ def step_json(
         "summary": history.summaries.get(path) if history is not None else None,
         "via": step.via,
         "degraded": degraded_json(step.detour.degraded if step.detour else None),
-        "cached": None,
+        "cached": _cached(history, path),
         "counts": None if counts is None else {**counts},
         "error": error_of_step(state, step, source.input if source else None),
         "estimate": estimate,
@@ -167,6 +167,11 @@ def step_json(
         "ended_at": maybe_text(step.ended_at),
         "duration_s": duration_s(step.started_at, step.ended_at),
     }
+
+
+def _cached(history: History | None, path: StepPath) -> JsonObject | None:
+    age_s = None if history is None else history.cached.get(path)
+    return None if age_s is None else {"age_s": age_s}
 
 
 def duration_s(started_at: Instant | None, ended_at: Instant | None) -> float | None:
