@@ -193,6 +193,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "process_lost": _row(
         Category.TRANSIENT, _UNKNOWN, "the process could not be ended", "look at it by hand: it may still run"
     ),
+    "http_token": _row(
+        Category.CONFIGURATION, _NONE, "the token endpoint gave no token", "look at `token_url` of the target"
+    ),
     "secret_missing": _row(
         Category.CONFIGURATION, _NONE, "there is no such secret", "register the secret, or grant it to this owner"
     ),

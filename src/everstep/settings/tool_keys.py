@@ -87,8 +87,18 @@ TOOL_FAMILIES: Final[dict[str, Key]] = {
     "secrets.grants": _key(
         "secrets.grants.OWNER", WORDS, [], "secrets that this owner may use; `local` may use all unless said"
     ),
+    "file.roots.*.path": _key(
+        "file.roots.NAME.path", SOME_TEXT, None, "a folder beside the workspace that `file.*` reach as `NAME:path`"
+    ),
+    "file.roots.*.mode": _key("file.roots.NAME.mode", one_of("ro", "rw"), "ro", "whether files there may be changed"),
     "http.targets.*.url": _key(f"{_TARGET}.url", SOME_TEXT, None, "a place that may be written to, and all below it"),
     "http.targets.*.auth": _key(f"{_TARGET}.auth", TEXT, "", "the token that goes along: `secret:NAME`"),
+    "http.targets.*.token_url": _key(
+        f"{_TARGET}.token_url",
+        TEXT,
+        "",
+        "where that secret (a refresh token, or `client:password`) is exchanged for a token that runs out",
+    ),
     "http.targets.*.idempotency_header": _key(
         f"{_TARGET}.idempotency_header", TEXT, "", "the header that takes the key: then a call may be repeated"
     ),

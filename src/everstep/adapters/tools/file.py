@@ -6,13 +6,14 @@ content there, and removes what a killed call left behind.
 
 import codecs
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from everstep.adapters.disk import Reservations
 from everstep.adapters.files import Content, Workspace
 from everstep.adapters.paths import names_of
 from everstep.adapters.threads import Threads
-from everstep.adapters.tools.file_changes import PLANNERS, Work, change, take_back
+from everstep.adapters.tools.file_changes import BYTES_MAX, PLANNERS, Work, change, take_back
+from everstep.adapters.tools.file_roots import Roots
 from everstep.adapters.tools.file_specs import CHANGES, READ_BYTES, READS
 from everstep.adapters.tools.listing import listing, stat_of
 from everstep.adapters.undo_journal import UNDO_BYTES, UNDO_WINDOW_S, UndoJournal
@@ -28,8 +29,16 @@ BYTES_A_SECOND: Final = 100e6
 class FileTools(ToolAdapter):
     """Reading, listing, changing, and taking changes back."""
 
-    def __init__(self, threads: Threads, *, undo_bytes: int = UNDO_BYTES, undo_window_s: float = UNDO_WINDOW_S) -> None:
+    def __init__(
+        self,
+        threads: Threads,
+        *,
+        undo_bytes: int = UNDO_BYTES,
+        undo_window_s: float = UNDO_WINDOW_S,
+        roots: Roots | None = None,
+    ) -> None:
         self._threads = threads
+        self._roots = roots or Roots()
         self._disk = Reservations()
         self._undo_bytes = undo_bytes
         self._undo_window_s = undo_window_s
@@ -47,7 +56,7 @@ class FileTools(ToolAdapter):
             for name in ("path", "from", "to"):
                 value = one.get(name) if isinstance(one, dict) else None
                 try:
-                    names_of(value if isinstance(value, str) else ".")
+                    names_of(self._roots.split(value)[1] or "." if isinstance(value, str) else ".")
                 except ToolError as exc:
                     problems.append((f"/{name}" if number is None else f"/ops/{number}/{name}", str(exc)))
         return tuple(problems)
@@ -64,25 +73,35 @@ class FileTools(ToolAdapter):
 
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Do it in a thread, in the task's own folder."""
-        arguments: dict[str, Any] = call.arguments
+        placed = self._roots.place(call.tool, call.arguments)
+        folder = self._roots.folder(placed.name, ctx.workdir, change=call.tool in PLANNERS)
 
         def work() -> tuple[JsonValue, int]:
-            with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
+            with Workspace(folder, stop=lambda: ctx.cancelled) as files:
                 if call.tool not in PLANNERS:
-                    return _READS[call.tool](files, **arguments), 0
+                    return _READS[call.tool](files, **placed.arguments), 0
                 wanted = self._work(files, call, ctx)
-                return change(wanted, call.tool, arguments, self._disk), wanted.written_bytes
+                if placed.source is not None:
+                    wanted.brought = self._brought(*placed.source, ctx)
+                return change(wanted, call.tool, placed.arguments, self._disk), wanted.written_bytes
 
         told, written = await self._threads.call(work)
         if written:
             ctx.usage(disk_bytes=written)
-        return told
+        return placed.told(told)
+
+    def _brought(self, root: str, path: str, ctx: Ctx) -> bytes:
+        """What a copy from another root brings."""
+        with Workspace(self._roots.folder(root, ctx.workdir, change=False), stop=lambda: ctx.cancelled) as files:
+            return files.whole(path, BYTES_MAX)
 
     async def undo(self, call: Call, output: JsonValue, ctx: Ctx) -> None:  # noqa: ARG002 -- what was is on record
         """Put back what was, unless somebody has changed it since."""
+        placed = self._roots.place(call.tool, call.arguments)
+        folder = self._roots.folder(placed.name, ctx.workdir, change=True)
 
         def work() -> None:
-            with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
+            with Workspace(folder, stop=lambda: ctx.cancelled) as files:
                 take_back(self._work(files, call, ctx))
 
         await self._threads.call(work)

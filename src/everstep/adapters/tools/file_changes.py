@@ -43,6 +43,8 @@ class Work:
     """What it may write; None: nobody says."""
     before: dict[str, bytes] = field(default_factory=dict)
     written_bytes: int = 0
+    brought: bytes | None = None
+    """What a copy from elsewhere brings."""
 
     def state(self, path: str) -> FileState:
         """What is there, its content kept for taking back; refused if it may not be changed."""
@@ -219,6 +221,8 @@ def _plan_edit(work: Work, path: str, edits: list[dict[str, Any]]) -> list[Wante
 
 def _plan_copy(work: Work, *, to: str, overwrite: bool = False, **more: Any) -> list[Wanted]:
     source = more["from"]
+    if work.brought is not None:
+        return [_put(to, _free(work, to, overwrite=overwrite), work.brought)]
     if work.files.state(source).kind != "file":
         raise FileNotFoundError(2, "No such file", source)
     return [_put(to, _free(work, to, overwrite=overwrite), work.files.whole(source, BYTES_MAX))]

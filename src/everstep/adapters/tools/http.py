@@ -7,6 +7,7 @@ arrived: then a lost answer need not be asked about.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, urlencode
 
@@ -25,11 +26,12 @@ from everstep.adapters.paths import names_of
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.http_answer import HttpAnswer, content, judge, plain
 from everstep.adapters.tools.http_specs import SPECS
+from everstep.adapters.tools.http_token import Tokens
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
 from everstep.domain.values import JsonValue
 from everstep.ports.adapter import ToolAdapter
-from everstep.ports.tool import Call, Ctx, Health, Misconfigured, Probed, ToolError, ToolSpec
+from everstep.ports.tool import Call, Ctx, Denied, Health, Misconfigured, Probed, ToolError, ToolSpec
 
 _REFUSED: Final = frozenset(
     {
@@ -50,6 +52,8 @@ class HttpTarget:
     url: str
     auth: str = ""
     """`secret:NAME`: a token that goes along."""
+    token_url: str = ""
+    """Where the secret is exchanged for a token that runs out."""
     idempotency_header: str = ""
     probe: str = ""
     """`https://…/{key}`: 200, it has arrived; 404, it has not."""
@@ -68,9 +72,15 @@ class HttpTools(ToolAdapter):
     """Requests, and what their answers mean."""
 
     def __init__(
-        self, client: Client, targets: Mapping[str, HttpTarget], threads: Threads, secret: Secret = lambda *_: None
+        self,
+        client: Client,
+        targets: Mapping[str, HttpTarget],
+        threads: Threads,
+        secret: Secret = lambda *_: None,
+        learn: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         """`secret` gives the value behind a name, if this owner may use it; no owner: the operator's own."""
+        self._tokens = Tokens(client, learn)
         self._client = client
         self._targets = targets
         self._threads = threads
@@ -122,13 +132,23 @@ class HttpTools(ToolAdapter):
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Send, and judge the answer."""
         arguments: dict[str, Any] = call.arguments
-        request = self._request(call, ctx)
-        if call.tool == "http.download":
-            return await self._download(request, call, ctx)
-        reply = await self._client.send(request)
-        ctx.usage(bytes_in=reply.size_bytes, bytes_out=len(request.body))
-        judge(reply, arguments.get("expect"))
-        return {**plain(reply), **content(call.tool, reply)}
+        target = self._target(call)
+        own = {name.lower() for name in arguments.get("headers") or {}}
+        sent = () if "auth" in arguments or "authorization" in own else await self._signed(target, ctx.owner)
+        request = self._request(call, ctx, sent)
+        try:
+            if call.tool == "http.download":
+                return await self._download(request, call, ctx)
+            reply = await self._client.send(request)
+            ctx.usage(bytes_in=reply.size_bytes, bytes_out=len(request.body))
+            judge(reply, arguments.get("expect"))
+            return {**plain(reply), **content(call.tool, reply)}
+        except HttpAnswer as error:
+            if error.status_code != 401 or target is None or not target.token_url or not sent:
+                raise
+            refused = sent[0][1].partition(" ")[2]
+            again = partial(self._tokens.renew, target.token_url, self._secret_of(target, ctx.owner), refused)
+            raise Denied(str(error), code="http_401", refresh=again) from error
 
     async def probe(self, call: Call) -> Probed:
         """Ask the target whether a request with this key has arrived."""
@@ -137,7 +157,7 @@ class HttpTools(ToolAdapter):
             return Probed(result="unknown")
         url = target.probe.replace("{key}", quote(call.idempotency_key, safe=""))
         asked = Asked(literal=True, configured=True, came_from="the configuration")
-        headers = self._signed(target, None)
+        headers = await self._signed(target, None)
         reply = await self._client.send(Request(method="GET", url=url, asked=asked, headers=headers, total_s=9.0))
         if reply.status == 200:
             return Probed(result="done", output={**plain(reply), **content(call.tool, reply)})
@@ -151,7 +171,7 @@ class HttpTools(ToolAdapter):
             if not target.health:
                 continue
             try:
-                headers = self._signed(target, None)
+                headers = await self._signed(target, None)
                 request = Request(method="GET", url=target.health, asked=asked, headers=headers, total_s=4.0)
                 reply = await self._client.send(request)
                 judge(reply, None)
@@ -174,7 +194,7 @@ class HttpTools(ToolAdapter):
         except ToolError:
             return None
 
-    def _request(self, call: Call, ctx: Ctx) -> Request:
+    def _request(self, call: Call, ctx: Ctx, signed: Headers) -> Request:
         arguments: dict[str, Any] = call.arguments
         body, kind = _body(arguments)
         headers = [("Accept-Encoding", "gzip"), ("User-Agent", "everstep")]
@@ -187,8 +207,7 @@ class HttpTools(ToolAdapter):
             headers.append((target.idempotency_header, call.idempotency_key))
         if auth := arguments.get("auth"):
             headers.append(_credential(auth))
-        elif target is not None and "authorization" not in own:
-            headers += self._signed(target, ctx.owner)
+        headers += signed
         url = str(arguments["url"])
         if query := arguments.get("query"):
             url += ("&" if "?" in url else "?") + urlencode(query, doseq=True)
@@ -202,15 +221,21 @@ class HttpTools(ToolAdapter):
             redirects=arguments.get("redirects", REDIRECTS_MAX),
         )
 
-    def _signed(self, target: HttpTarget, owner: str | None) -> Headers:
+    async def _signed(self, target: HttpTarget | None, owner: str | None) -> Headers:
         """The target's own credential; whoever may not use it gets no answer from there."""
-        if not target.auth:
+        if target is None or not target.auth:
             return ()
+        value = self._secret_of(target, owner)
+        if target.token_url:
+            value = await self._tokens.get(target.token_url, value)
+        return (_credential({"secret": value}),)
+
+    def _secret_of(self, target: HttpTarget, owner: str | None) -> str:
         name = target.auth.removeprefix("secret:")
         value = self._secret(name, owner)
         if value is None:
             raise Misconfigured(f"there is no secret '{name}' for {target.url}", code="secret_missing")
-        return (_credential({"secret": value}),)
+        return value
 
     async def _download(self, request: Request, call: Call, ctx: Ctx) -> JsonValue:
         """The body goes to a file of the workspace; whoever reads it finds the old content or the new."""

@@ -20,7 +20,11 @@ def reaching(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Ite
     """All of them; what is wrong in the settings is a SettingsError with its place."""
     client = Client(guard=guard_of(settings))
     yield HttpTools(
-        client, _http_targets(settings), threads, lambda name, owner: secrets.get(name, owner or settings.owner)
+        client,
+        _http_targets(settings),
+        threads,
+        lambda name, owner: secrets.get(name, owner or settings.owner),
+        secrets.redactor.add,
     )
     for name, url in providers_of(settings).items():
         _readable(settings, f"search.providers.{name}", url)
@@ -56,7 +60,7 @@ def _http_targets(settings: Settings) -> dict[str, HttpTarget]:
         fields = {field: str(value) for field, value in table.items()}
         if "url" not in fields:
             raise SettingsError(f"'http.targets.{name}' has no 'url'", what_to_do="say which place it is")
-        for field in ("url", "probe", "health"):
+        for field in ("url", "token_url", "probe", "health"):
             _readable(settings, f"http.targets.{name}.{field}", fields.get(field, ""))
         targets[name] = HttpTarget(**fields)
     return targets

@@ -6,6 +6,7 @@ from everstep.adapters.isolation.bounds import Walls, walls_of
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file import FileTools
+from everstep.adapters.tools.file_roots import roots_of
 from everstep.adapters.tools.inward import inward
 from everstep.adapters.tools.mailing import outward
 from everstep.adapters.tools.shell import ShellTools, commands_of
@@ -22,6 +23,6 @@ def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSe
     kept = (settings.said["file.undo_bytes"].value, settings.said["file.undo_window"].value)
     assert isinstance(kept[0], int)
     assert isinstance(kept[1], int)
-    yield FileTools(threads, undo_bytes=kept[0], undo_window_s=kept[1] / 1000)
+    yield FileTools(threads, undo_bytes=kept[0], undo_window_s=kept[1] / 1000, roots=roots_of(settings))
     yield ShellTools(commands_of(settings), walls_of(settings))
     yield from outward(settings, threads, secrets)
