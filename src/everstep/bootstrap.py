@@ -233,8 +233,7 @@ def _brought(tools: Iterable[object], settings: Settings) -> Iterator[object]:
     for tool in given:
         if not isinstance(tool, DurableFunction):
             yield tool
-            continue
-        for other in tool.tools:
+        for other in tool.tools if isinstance(tool, DurableFunction) else ():
             if id(other) not in known:
                 known.add(id(other))
                 yield other
@@ -275,6 +274,7 @@ def assemble(
         home=str(_home(settings)),
     )
     kit.scripts.update((script.plan.name, script) for script in scripts)
+    kit.passage.results.bytes_max = _number(settings, "cache.bytes")
     worker = Worker(
         id=worker_id,
         name=settings.engine.name or socket.gethostname(),
@@ -285,8 +285,8 @@ def assemble(
         started_at=(now := outside.clock.now()),
         heartbeat_at=now,
     )
-    own = () if carries == "own" else None
-    runtime = Runtime(kit, worker, carries=carries != "none", only=own, gauge=outside.gauge)
+    only = () if carries == "own" else None
+    runtime = Runtime(kit, worker, carries=carries != "none", only=only, gauge=outside.gauge)
     return Parts(runtime=runtime, workspace=_workspace(settings), sink=sink)
 
 
@@ -335,7 +335,6 @@ def limits_of(settings: Settings) -> Limits:
         consent=settings.consent,
         policy=settings.consent.version,
         items_max=settings.limits.items,
-        cache_bytes=_number(settings, "cache.bytes"),
         keys_ms=settings.limits.keys_ms,
         retention=settings.limits.retention,
         live_tasks=settings.limits.live_tasks,

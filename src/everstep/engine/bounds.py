@@ -26,8 +26,6 @@ class Limits:
     shutdown_grace_s: float = 10.0
     cancel_grace_s: float = 5.0
     step_timeout_ms: Millis = Millis(60_000)
-    cache_bytes: int = 1_000_000_000
-    """Of results that may be given again."""
     items_max: int = 10_000
     keys_ms: Millis = Millis(30 * 86_400_000)
     """For so long nobody else gets the key of a task that was deleted."""

@@ -18,7 +18,7 @@ from everstep.engine.passage import Allowance
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
 from everstep.ports.secrets import NoSecrets, Secrets
-from everstep.ports.tool import Call, Prior, Serving, ToolAdapter, ToolError, ToolSpec, Undoer
+from everstep.ports.tool import CACHE, Call, Prior, Serving, ToolAdapter, ToolError, ToolSpec, Undoer
 
 CANNOT_GUESS: Final = (
     ArithmeticError,
@@ -33,8 +33,6 @@ CANNOT_GUESS: Final = (
 """What a guess about arguments that nobody has checked may raise."""
 
 
-CACHE: Final = "cache"
-"""The argument that asks for a new result."""
 _NEW: Final[JsonObject] = {"enum": ["off"], "description": "off: a new result, whatever is kept"}
 
 

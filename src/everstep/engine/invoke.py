@@ -12,13 +12,12 @@ from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonObject, JsonValue, NotJson
-from everstep.engine.catalog import CACHE, Entry
+from everstep.engine.catalog import Entry
 from everstep.engine.context import AT_A_SAFE_POINT, CallContext, StandStill
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
-from everstep.engine.results import key_of
 from everstep.engine.secrecy import asked_safely, judged, revealed
-from everstep.ports.tool import Call, Deferred, Listening, NeedsInput, Subplan
+from everstep.ports.tool import CACHE, Call, Deferred, Listening, NeedsInput, Subplan
 
 T = TypeVar("T")
 Returned: TypeAlias = JsonValue | Deferred | Listening | Subplan
@@ -45,11 +44,12 @@ async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
     ttl_ms = entry.spec.cache_ttl_ms
     if ttl_ms is None:
         return await _called(intent, entry, arguments, state, kit=kit)
-    key = key_of(intent, state, entry.spec, arguments)
+    results = kit.passage.results
+    key = results.key(intent, state, entry.spec, arguments)
     if entry.asks_for_new:
         arguments.pop(CACHE, None)
     make = partial(_called, intent, entry, arguments, state, kit=kit)
-    return await (make() if key is None else kit.results.made(key, ttl_ms, kit.clock, make))
+    return await (make() if key is None else results.made(key, ttl_ms, kit.clock, make))
 
 
 async def _called(intent: Intent, entry: Entry, arguments: JsonObject, state: TaskState, *, kit: Kit) -> Outcome:

@@ -16,7 +16,6 @@ from everstep.engine.catalog import Catalog, Checked
 from everstep.engine.feed import Feed
 from everstep.engine.figures import Figures
 from everstep.engine.passage import Passage
-from everstep.engine.results import Results
 from everstep.ports.clock import Clock, Pulse
 from everstep.ports.codec import Codec
 from everstep.ports.entropy import Entropy
@@ -46,8 +45,6 @@ class Kit:
     actor: Actor
     limits: Limits
     breakers: Breakers
-    results: Results = field(init=False)
-    """What pure tools have given, to be given again."""
     home: str = ""
     """The folder of the store: what a task says of its workspace counts from here, so both can be moved together."""
     figures: Figures = field(default_factory=Figures)
@@ -77,9 +74,6 @@ class Kit:
     """Durable functions that can be performed here, by name."""
     _graphs: dict[Digest, Graph] = field(default_factory=dict)
     _grown: dict[TaskId, Graph] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.results = Results(self.limits.cache_bytes)
 
     def graph(self, state: TaskState) -> Graph:
         """The wired plan of a task; equal plans are wired once, and those that grow as they grow."""

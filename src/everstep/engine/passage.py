@@ -9,6 +9,7 @@ from everstep.domain.pressure import Load
 from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
 from everstep.engine.pools import Pools
+from everstep.engine.results import Results
 from everstep.engine.shared import SharedPools
 from everstep.engine.wellness import Wellness
 from everstep.ports.news import Slots
@@ -60,6 +61,8 @@ class Passage:
     """Places that were reserved and not used yet; None: there was none left today."""
     wellness: Wellness = field(default_factory=Wellness)
     """How those are who would be called."""
+    results: Results = field(default_factory=Results)
+    """What pure tools have given before: where that will do, nobody is called."""
     shared: SharedPools | None = None
     """Pools of a whole fleet, where there are others."""
     halted: Halt | None = None

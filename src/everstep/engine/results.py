@@ -15,9 +15,8 @@ from everstep.domain.plan import Effect
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonObject, Sealed
-from everstep.engine.catalog import CACHE
 from everstep.ports.clock import Clock
-from everstep.ports.tool import ToolSpec
+from everstep.ports.tool import CACHE, ToolSpec
 
 
 @record
@@ -31,11 +30,24 @@ class Kept:
 class Results:
     """What one engine remembers."""
 
-    def __init__(self, bytes_max: int) -> None:
-        self._most = bytes_max
+    def __init__(self) -> None:
+        self.bytes_max = 1_000_000_000
         self._bytes = 0
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._under_way: dict[str, asyncio.Future[Outcome]] = {}
+
+    @staticmethod
+    def key(intent: Intent, state: TaskState, spec: ToolSpec, arguments: JsonObject) -> str | None:
+        """What a result is kept under; None: this call is to be made, whatever is kept.
+
+        Arguments name secrets and do not hold them, so the name of a credential is part of the key.
+        """
+        attempt, detour = intent.attempt, state.steps[intent.step].detour
+        less = detour is not None and detour.degraded is not None
+        if attempt.effect is not Effect.PURE or less or arguments.get(CACHE) == "off":
+            return None
+        said = [state.owner, spec.name, spec.version, attempt.input.digest]
+        return sha256("\0".join(said).encode()).hexdigest()
 
     async def made(self, key: str, ttl_ms: Millis, clock: Clock, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """The one that is kept, if it is young enough; else a new one, made once for all who ask meanwhile."""
@@ -64,22 +76,9 @@ class Results:
         before = self._kept.pop(key, None)
         self._bytes += _size(kept) - (0 if before is None else _size(before))
         self._kept[key] = kept
-        while self._bytes > self._most:
+        while self._bytes > self.bytes_max:
             _, oldest = self._kept.popitem(last=False)
             self._bytes -= _size(oldest)
-
-
-def key_of(intent: Intent, state: TaskState, spec: ToolSpec, arguments: JsonObject) -> str | None:
-    """What a result is kept under; None: this call is to be made, whatever is kept.
-
-    Arguments name secrets and do not hold them, so the name of a credential is part of the key.
-    """
-    attempt, detour = intent.attempt, state.steps[intent.step].detour
-    less = detour is not None and detour.degraded is not None
-    if attempt.effect is not Effect.PURE or less or arguments.get(CACHE) == "off":
-        return None
-    said = [state.owner, spec.name, spec.version, attempt.input.digest]
-    return sha256("\0".join(said).encode()).hexdigest()
 
 
 def _again(outcome: Succeeded, age_s: float) -> Succeeded:

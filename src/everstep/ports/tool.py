@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from everstep.domain import estimate
 from everstep.domain.failure import EffectState, Failure
@@ -20,6 +20,8 @@ from everstep.ports.lasting import Lasting
 
 Isolation: TypeAlias = Literal["inline", "thread", "process"]
 Prior: TypeAlias = estimate.Prior
+CACHE: Final = "cache"
+"""The argument that asks for a new result, of a tool whose results are kept."""
 
 
 @record

@@ -125,6 +125,7 @@ STRATEGIES[Continued | None] = st.none() | st.builds(
     Continued, step=paths, arguments=sealed_values(), key=st.none() | words
 )
 STRATEGIES[Failure | None] = st.none() | failures
+STRATEGIES[float | None] = st.none() | seconds
 STRATEGIES[dict[str, "JsonValue"] | None] = st.none() | objects
 STRATEGIES[dict[str, "JsonValue"]] = objects
 STRATEGIES[tuple[dict[str, "JsonValue"], ...]] = st.lists(objects, max_size=2).map(tuple)

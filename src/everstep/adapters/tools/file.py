@@ -10,7 +10,6 @@ from typing import Final
 
 from everstep.adapters.disk import Reservations
 from everstep.adapters.files import Content, Workspace
-from everstep.adapters.paths import names_of
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.file_changes import BYTES_MAX, PLANNERS, Work, change, take_back
 from everstep.adapters.tools.file_roots import Roots
@@ -56,7 +55,7 @@ class FileTools(ToolAdapter):
             for name in ("path", "from", "to"):
                 value = one.get(name) if isinstance(one, dict) else None
                 try:
-                    names_of(self._roots.split(value)[1] or "." if isinstance(value, str) else ".")
+                    self._roots.check(value if isinstance(value, str) else ".")
                 except ToolError as exc:
                     problems.append((f"/{name}" if number is None else f"/ops/{number}/{name}", str(exc)))
         return tuple(problems)

@@ -5,6 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from everstep.adapters.paths import names_of
 from everstep.domain.errors import SettingsError
 from everstep.domain.record import record
 from everstep.domain.values import JsonValue
@@ -56,6 +57,11 @@ class Roots:
         """The root's name and the path in it; a name that is none stays part of the path, and is refused there."""
         name, colon, rest = path.partition(":")
         return (name, rest) if colon and name in self.known else ("", path)
+
+    def check(self, path: str) -> None:
+        """Raises what is wrong with a path."""
+        root, rest = self.split(path)
+        names_of(rest or "." if root else rest)
 
     def place(self, tool: str, arguments: dict[str, Any]) -> Placed:
         """Which root a call works in; raises Misconfigured if it is more than one."""

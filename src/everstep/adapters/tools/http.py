@@ -77,6 +77,7 @@ class HttpTools(ToolAdapter):
         targets: Mapping[str, HttpTarget],
         threads: Threads,
         secret: Secret = lambda *_: None,
+        *,
         learn: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         """`secret` gives the value behind a name, if this owner may use it; no owner: the operator's own."""

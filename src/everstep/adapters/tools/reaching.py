@@ -24,7 +24,7 @@ def reaching(settings: Settings, threads: Threads, secrets: KnownSecrets) -> Ite
         _http_targets(settings),
         threads,
         lambda name, owner: secrets.get(name, owner or settings.owner),
-        secrets.redactor.add,
+        learn=secrets.redactor.add,
     )
     for name, url in providers_of(settings).items():
         _readable(settings, f"search.providers.{name}", url)

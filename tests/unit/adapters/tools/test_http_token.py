@@ -1,6 +1,5 @@
 """Tokens that run out: fetched with the operator's secret, renewed once for all who were refused, seen by nobody."""
 
-import asyncio
 import json
 from typing import Any
 from urllib.parse import parse_qs
@@ -11,6 +10,7 @@ from everstep import Plan
 from everstep.domain.values import JsonObject
 from everstep.testing import TestEngine
 from everstep.testing.rig import Asked, Behaviour, HttpRig, Writer, answer
+from tests.unit.passing import ends
 
 SECRET = "the-refresh-token-of-ours"
 
@@ -54,12 +54,7 @@ def config_of(rig: HttpRig) -> JsonObject:
 
 
 async def results(engine: TestEngine, plan: Plan, count: int) -> list[Any]:
-    tasks = [await engine.start(plan) for _ in range(count)]
-    ends = [asyncio.ensure_future(task.result()) for task in tasks]
-    while not all(end.done() for end in ends):
-        await asyncio.wait(ends, timeout=0.05)
-        await engine.clock.advance("1s")
-    return [end.result() for end in ends]
+    return await ends(engine, *[await engine.start(plan) for _ in range(count)])
 
 
 @pytest.mark.req("L.3")

@@ -1,6 +1,5 @@
 """`mail.send` against a real SMTP server that writes real messages; also killed in the worst moment (S53)."""
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from everstep.ports.tool import Denied, ToolError
 from everstep.testing import TestEngine
 from tests.unit.adapters.post import PLAIN, Post, config_of, tools_of
 from tests.unit.contexts import call_of, context
+from tests.unit.passing import ends
 
 
 @pytest.mark.req("Comm.1", "TI.2")
@@ -150,10 +150,7 @@ async def test_busy_then_taken(post: Post, tmp_path: Path) -> None:
     config: dict[str, JsonValue] = {**config_of(post), "store": str(tmp_path / "s.db")}
     async with TestEngine(config=config) as engine:
         task = await engine.start(plan)
-        while not post.messages():
-            await asyncio.sleep(0.02)
-            await engine.clock.advance("1s")
-        assert (await task.result()).status == "completed"
+        assert [one.status for one in await ends(engine, task)] == ["completed"]
     assert len(post.messages()) == 1
 
 
