@@ -56,27 +56,6 @@ torture: $(READY) ## the long fault suites, up to an hour, and their report
 
 torture-release: $(READY) ## the same with the largest figures; a day, and it can be interrupted
 	$(BIN)/python -m tests.fault.torture --release
-	$(MAKE) --no-print-directory campaigns KILLS=10000 POINTS=50 STORMS=40
-	$(BIN)/python scripts/write_proof.py
-.PHONY: campaigns
-campaigns:
-	$(BIN)/python -m everstep.torture --kills $(KILLS) --points $(POINTS)
-	$(BIN)/python -m tests.fault.errands
-	$(BIN)/python -m tests.fault.power
-	$(BIN)/python -m tests.fault.calls
-	$(BIN)/python -m tests.fault.simulate
-	$(BIN)/python -m tests.fault.mutants
-	$(BIN)/python -m tests.fault.sieges
-	$(BIN)/python -m tests.fault.fleet_campaign
-	EVERSTEP_TEST_BUSY_S=120 $(PYTEST) -q -s tests/fault/test_lease.py
-	EVERSTEP_TEST_DEMOS=research,release,incident $(PYTEST) -q tests/e2e/test_one_file_to_fleet.py
-	$(BIN)/python -m everstep.torture.agent_kills
-	$(BIN)/python -m tests.fault.proxy_kills
-	$(BIN)/python -m tests.fault.leftovers
-	$(BIN)/python -m bench.cuts
-	$(BIN)/python -m bench.flips
-	EVERSTEP_TEST_WHOLE=1 $(PYTEST) -q tests/conformance/test_real_tools.py
-	EVERSTEP_TEST_KILLS=25 EVERSTEP_TEST_STORMS=$(STORMS) $(PYTEST) -q $(PARALLEL) tests/fault/test_storm.py tests/fault/test_kills.py
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
 	$(BIN)/python tests/mcp_conformance/run.py
