@@ -11,7 +11,8 @@ import queue
 import sqlite3
 import sys
 import threading
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,8 @@ from bench.workload import CELLS, STEPS, Meter, argument, measure
 
 Row: TypeAlias = tuple[int, int, str, str]
 Unit: TypeAlias = tuple[tuple[Row, ...], asyncio.Future[None]]
+Commit: TypeAlias = Callable[[list[Row]], None]
+"""Makes rows durable, in one transaction."""
 
 SCHEMA = """
 CREATE TABLE events (
@@ -33,9 +36,9 @@ BATCH_MAX = 5000
 class Writer:
     """A thread that owns the connection; whatever has queued up during the last flush goes into the next commit."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, opened: Callable[[], AbstractContextManager[Commit]]) -> None:
         self.commits = 0
-        self._path = path
+        self._opened = opened
         self._loop = asyncio.get_running_loop()
         self._units: queue.SimpleQueue[Unit | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write)
@@ -52,15 +55,10 @@ class Writer:
         self._thread.join()
 
     def _write(self) -> None:
-        with closing(sqlite3.connect(self._path, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("PRAGMA synchronous=FULL")
-            db.executescript(SCHEMA)
+        with self._opened() as commit:
             while (first := self._units.get()) is not None:
                 batch = [first, *self._queued()]
-                db.execute("BEGIN IMMEDIATE")
-                db.executemany(INSERT, [row for rows, _ in batch for row in rows])
-                db.execute("COMMIT")
+                commit([row for rows, _ in batch for row in rows])
                 self.commits += 1
                 self._loop.call_soon_threadsafe(wake, [future for _, future in batch])
 
@@ -76,6 +74,22 @@ class Writer:
                 break
             units.append(unit)
         return units
+
+
+@contextmanager
+def on_a_file(path: Path) -> Iterator[Commit]:
+    """SQLite, as durable as our journal."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.executescript(SCHEMA)
+
+        def commit(rows: list[Row]) -> None:
+            db.execute("BEGIN IMMEDIATE")
+            db.executemany(INSERT, rows)
+            db.execute("COMMIT")
+
+        yield commit
 
 
 def wake(futures: list[asyncio.Future[None]]) -> None:
@@ -100,8 +114,9 @@ async def call(meter: Meter, task: int, step: int) -> dict[str, object]:
     return meter.work(task, step)
 
 
-async def main(cell: str, folder: Path) -> None:
-    writer, meter = Writer(folder / "bare.db"), Meter()
+async def main(cell: str, opened: Callable[[], AbstractContextManager[Commit]]) -> None:
+    """One cell, as JSON."""
+    writer, meter = Writer(opened), Meter()
     try:
         figures = await measure(CELLS[cell], lambda task: carry(task, writer, meter), meter, lambda: writer.commits)
     finally:
@@ -110,4 +125,4 @@ async def main(cell: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
+    asyncio.run(main(sys.argv[1], lambda: on_a_file(Path(sys.argv[2]) / "bare.db")))

@@ -48,7 +48,7 @@ def _points(covered: str) -> Iterator[str]:
     passed, failed = verdicts["SUCCESS"], verdicts["FAILURE"]
     yield (
         f"- **Works from any MCP client.** {passed} of {passed + failed} checks of the official "
-        " conformance suite pass, those about tasks all. [Table](tests/mcp_conformance/table.json), "
+        "conformance suite pass, those about tasks all. [Table](tests/mcp_conformance/table.json), "
         "[test](tests/e2e/test_mcp_conformance.py)\n"
     )
 

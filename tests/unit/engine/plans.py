@@ -7,6 +7,9 @@ from typing import Any
 from everstep.authoring.plan import Plan
 from everstep.authoring.tool import tool
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.facade.task import Task
+from everstep.facade.views import Result
+from everstep.testing.engine import TestEngine
 
 
 class Tools:
@@ -67,3 +70,20 @@ def chain(*labels: str) -> Plan:
 def final(*steps: JsonObject) -> dict[str, JsonValue]:
     """These as the `finally` steps of a plan."""
     return {"finally": [*steps]}
+
+
+async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
+    """The result, whatever it takes in virtual time."""
+    waiting = asyncio.create_task(task.result(on_pause="return"))
+    await engine.clock.advance(after)
+    return await asyncio.wait_for(waiting, 5)
+
+
+def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
+    """A plan of these steps."""
+    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
+
+
+def echo(id: str, value: JsonValue = None, **keys: JsonValue) -> JsonObject:
+    """A step that returns what came in, and is counted by its id."""
+    return {"id": id, "tool": "test.echo", "with": {"value": value, "label": id}, **keys}

@@ -5,14 +5,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from everstep.authoring.plan import Plan
 from everstep.authoring.tool import tool
 from everstep.domain.ids import StepPath
 from everstep.domain.states import StepStatus
-from everstep.domain.values import JsonObject, JsonValue
+from everstep.domain.values import JsonObject
 from everstep.facade.task import Task
 from everstep.testing.engine import TestEngine
-from tests.unit.engine.plans import Tools, final
+from tests.unit.engine.plans import Tools, final, plan_of
 
 HOLD: JsonObject = {"id": "h", "tool": "test.hold"}
 TIDY: JsonObject = {"id": "tidy", "tool": "test.echo", "with": {"label": "tidy"}}
@@ -49,11 +48,6 @@ class Stubborn:
 
 
 @pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
 def stubborn() -> Stubborn:
     return Stubborn()
 
@@ -64,10 +58,6 @@ async def engine(tools: Tools, stubborn: Stubborn) -> AsyncIterator[TestEngine]:
         yield opened
         stubborn.stop.set()
         assert await opened.store.check() == []
-
-
-def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
-    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
 
 
 async def cancelled(task: Task) -> bool:

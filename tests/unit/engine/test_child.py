@@ -24,11 +24,6 @@ HOLD: JsonObject = {"id": "h", "tool": "test.hold"}
 
 
 @pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
 async def engine(tools: Tools, tmp_path: Path) -> AsyncIterator[TestEngine]:
     (tmp_path / "kid.plan.yaml").write_text(
         "name: kid\ninputs: {n: integer}\nsteps:\n- {id: k, tool: test.echo, with: {value: '${inputs.n}', label: k}}\n"

@@ -1,6 +1,5 @@
 """A step that lacks an output: run the producer after all, or supply what it should have given."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,6 @@ from everstep.ports.tool import Impossible, Transient
 from everstep.testing.engine import TestEngine
 from everstep.torture import checker
 from tests.unit.engine.plans import Tools
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
-    async with TestEngine(tools.all()) as opened:
-        yield opened
-        assert await opened.store.check() == [], "rows follow from journals"
 
 
 def echo(id: str, value: JsonValue = None, **keys: Any) -> JsonObject:

@@ -12,10 +12,7 @@ from everstep.facade.views import Result
 from everstep.ports.tool import Impossible, Misconfigured, Transient, Uncertain
 from everstep.testing.engine import TestEngine
 from everstep.testing.fakes import Fake, fake
-
-
-def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
-    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
+from tests.unit.engine.plans import plan_of
 
 
 def step(**keys: JsonValue) -> JsonObject:

@@ -1,6 +1,6 @@
 """Everything stands still: no claim and no call, over restarts too; then everything goes on as if nothing had been."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,18 +16,6 @@ from everstep.torture import checker
 from tests.unit.engine.plans import Tools, chain
 
 OPERATOR = Who(owner="local", actor=Actor(kind=ActorKind.HUMAN, id="op", via="cli"))
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
-    async with TestEngine(tools.all()) as opened:
-        yield opened
-        assert await opened.store.check() == [], "rows follow from journals"
 
 
 def held(name: str) -> Plan:

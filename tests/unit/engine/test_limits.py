@@ -50,11 +50,6 @@ def priced() -> Priced:
 
 
 @pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
 async def engine(priced: Priced, tools: Tools) -> AsyncIterator[TestEngine]:
     async with TestEngine([*priced.all(), *tools.all()]) as opened:
         yield opened

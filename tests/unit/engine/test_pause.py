@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,6 @@ from everstep.torture import checker
 from tests.unit.engine.plans import Tools
 
 CYCLES = 50
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
-    async with TestEngine(tools.all()) as opened:
-        yield opened
-        assert await opened.store.check() == [], "rows follow from journals"
 
 
 def call(id: str, name: str, **keys: Any) -> JsonObject:

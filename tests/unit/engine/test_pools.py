@@ -22,7 +22,7 @@ from everstep.ports.traffic import Reservation
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
 from everstep.torture import checker
-from tests.unit.engine.plans import Tools
+from tests.unit.engine.plans import Tools, plan_of
 
 
 class Busy:
@@ -65,10 +65,6 @@ class Busy:
 
 def page(name: str, kind: str = "page", **keys: Any) -> JsonObject:
     return {"id": name, "tool": f"busy.{kind}", "with": {"name": name}, **keys}
-
-
-def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
-    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
 
 
 async def told(task: Task, *types: str) -> list[Event]:

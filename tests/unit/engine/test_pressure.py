@@ -43,11 +43,6 @@ def steps(first: str) -> Plan:
 
 
 @pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
 def dial() -> Dial:
     return Dial()
 

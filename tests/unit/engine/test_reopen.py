@@ -1,7 +1,6 @@
 """Retry and fork, on the real engine in virtual time: what stands is never called again, what is done anew is."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -10,36 +9,9 @@ from everstep.domain.errors import Conflict, Validation
 from everstep.domain.ids import StepPath
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
-from everstep.facade.views import Result
 from everstep.ports.tool import Impossible, Misconfigured
 from everstep.testing.engine import TestEngine
-from tests.unit.engine.plans import Tools, chain, final
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
-    async with TestEngine(tools.all()) as opened:
-        yield opened
-        assert await opened.store.check() == [], "rows follow from journals"
-
-
-async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
-    waiting = asyncio.create_task(task.result(on_pause="return"))
-    await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
-
-
-def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
-    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
-
-
-def echo(id: str, value: JsonValue = None, **keys: JsonValue) -> JsonObject:
-    return {"id": id, "tool": "test.echo", "with": {"value": value, "label": id}, **keys}
+from tests.unit.engine.plans import Tools, chain, echo, final, finish, plan_of
 
 
 def once(id: str, **keys: JsonValue) -> JsonObject:

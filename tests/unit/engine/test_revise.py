@@ -1,46 +1,15 @@
 """Patches on the real engine: what has begun is never touched, and a walk under way takes the new plan up."""
 
-import asyncio
-from collections.abc import AsyncIterator
-
 import pytest
 
-from everstep.authoring.plan import Plan
 from everstep.domain.errors import Conflict, PlanError, Validation
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
-from everstep.facade.views import Result
 from everstep.ports.tool import Misconfigured
 from everstep.testing.engine import TestEngine
-from tests.unit.engine.plans import Tools
+from tests.unit.engine.plans import Tools, echo, finish, plan_of
 
 HOLD: JsonObject = {"id": "h", "tool": "test.hold"}
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
-    async with TestEngine(tools.all()) as opened:
-        yield opened
-        assert await opened.store.check() == [], "rows follow from journals"
-
-
-async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
-    waiting = asyncio.create_task(task.result(on_pause="return"))
-    await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
-
-
-def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
-    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
-
-
-def echo(id: str, value: JsonValue = None, **keys: JsonValue) -> JsonObject:
-    return {"id": id, "tool": "test.echo", "with": {"value": value, "label": id}, **keys}
 
 
 async def under_way(engine: TestEngine, tools: Tools, *rest: JsonObject, **keys: JsonValue) -> Task:

@@ -20,11 +20,6 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
 async def engine(tools: Tools, tmp_path: Path) -> AsyncIterator[TestEngine]:
     config: dict[str, JsonValue] = {"engine": {"tasks": 2}}
     async with TestEngine(tools.all(), workspace=tmp_path, config=config) as opened:

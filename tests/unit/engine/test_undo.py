@@ -11,10 +11,9 @@ from everstep.domain.errors import Conflict, Validation
 from everstep.domain.ids import StepPath
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
-from everstep.facade.views import Result
 from everstep.ports.tool import Call, Ctx, Misconfigured
 from everstep.testing.engine import TestEngine
-from tests.unit.engine.plans import Tools
+from tests.unit.engine.plans import Tools, finish
 
 
 class World:
@@ -67,12 +66,6 @@ async def engine(world: World) -> AsyncIterator[TestEngine]:
     async with TestEngine([*world.all(), *Tools().all()]) as opened:
         yield opened
         assert await opened.store.check() == []
-
-
-async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
-    waiting = asyncio.create_task(task.result(on_pause="return"))
-    await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
 
 
 def put(id: str, name: JsonValue = None, **keys: JsonValue) -> JsonObject:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,42 +12,14 @@ from everstep.domain.ids import Seq, StepPath, TaskId
 from everstep.domain.states import StepStatus
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
-from everstep.facade.views import Result
 from everstep.ports.tool import Ctx, Impossible, Misconfigured, NeedsInput, Transient
 from everstep.testing.engine import TestEngine
-from tests.unit.engine.plans import Tools, chain
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def engine(tools: Tools) -> AsyncIterator[TestEngine]:
-    async with TestEngine(tools.all()) as opened:
-        yield opened
-        assert await opened.store.check() == [], "rows follow from journals"
+from tests.unit.engine.plans import Tools, chain, echo, finish, plan_of
 
 
 async def journal(task: Task) -> list[str]:
     """The types of a task's events, with their steps."""
     return [f"{event.type} {event.step}" if event.step else event.type async for event in task.events(follow=False)]
-
-
-async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
-    """The result, whatever it takes in virtual time."""
-    waiting = asyncio.create_task(task.result(on_pause="return"))
-    await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
-
-
-def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
-    return Plan.from_dict({"name": "p", "steps": list(steps), **keys})
-
-
-def echo(id: str, value: JsonValue = None, **keys: JsonValue) -> JsonObject:
-    return {"id": id, "tool": "test.echo", "with": {"value": value, "label": id}, **keys}
 
 
 # --- order and data ---

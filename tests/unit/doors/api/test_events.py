@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -23,18 +22,6 @@ LONG: dict[str, JsonValue] = {
     "steps": [{"id": f"s{at}", "tool": "test.echo", "with": {"value": at}} for at in range(8)],
 }
 Frame = dict[str, Any]
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def window(tools: Tools) -> AsyncIterator[Window]:
-    async with TestEngine(tools.all()) as engine:
-        yield Window(engine)
-        tools.release.set()
 
 
 async def finished(window: Window, plan: dict[str, JsonValue] = ECHO) -> str:

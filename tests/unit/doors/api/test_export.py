@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,21 +11,8 @@ from everstep.domain.events import Who
 from everstep.domain.values import JsonValue
 from everstep.doors.api import export
 from everstep.ports.tool import Transient
-from everstep.testing.engine import TestEngine
 from tests.unit.doors.api.window import ANA, ECHO, EVE, HOLD, Window, codes
 from tests.unit.engine.plans import Tools
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def window(tools: Tools) -> AsyncIterator[Window]:
-    async with TestEngine(tools.all()) as engine:
-        yield Window(engine)
-        tools.release.set()
 
 
 async def exported(window: Window, query: str = "", who: Who = ANA) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,28 +35,11 @@ def asking(label: str = "x") -> dict[str, JsonValue]:
     return {"name": "asking", "steps": [step, {"id": "b", "tool": "test.echo", "with": {"value": "${a.value}"}}]}
 
 
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def window(tools: Tools) -> AsyncIterator[Window]:
-    async with TestEngine(tools.all()) as engine:
-        yield Window(engine)
-        tools.release.set()
-
-
-async def finish(window: Window, task: str) -> dict[str, Any]:
-    await window.engine.clock.advance("1s")
-    return await window.good("GET", f"/v1/tasks/{task}")
-
-
 async def asked(window: Window, tools: Tools, error: Exception) -> dict[str, Any]:
     """A task that waits for someone because its first call raised."""
     tools.raises["x"] = [error, None]
     task = await window.start(asking())
-    return await finish(window, task["id"])
+    return await window.finish(task["id"])
 
 
 # --- steps ---
@@ -67,7 +49,7 @@ async def test_of_a_long_list_only_what_is_shown_is_decoded(window: Window, monk
     every: list[JsonValue] = [*range(40)]
     each: JsonValue = {"id": "all", "tool": "test.echo", "for_each": every, "with": {"value": "${item}"}}
     task = (await window.start({"name": "long", "steps": [each, {"id": "last", "tool": "test.echo"}]}))["id"]
-    done = await finish(window, task)
+    done = await window.finish(task)
     assert (done["status"], done["seq"] > 80) == ("completed", True)
     decoded: list[str | None] = []
 
@@ -89,7 +71,7 @@ async def test_of_a_long_list_only_what_is_shown_is_decoded(window: Window, monk
 
 async def test_steps_come_in_order_with_their_items_page_by_page(window: Window) -> None:
     task = await window.start(EACH)
-    await finish(window, task["id"])
+    await window.finish(task["id"])
     path = f"/v1/tasks/{task['id']}/steps"
     whole = await window.good("GET", path)
     assert [step["id"] for step in whole["items"]] == ["all", "all[0]", "all[1]", "all[2]", "last"]
@@ -106,7 +88,7 @@ async def test_steps_come_in_order_with_their_items_page_by_page(window: Window)
 
 async def test_a_step_alone_has_its_values_and_attempts(window: Window) -> None:
     task = await window.start(EACH)
-    await finish(window, task["id"])
+    await window.finish(task["id"])
     step = await window.good("GET", f"/v1/tasks/{task['id']}/steps/all%5B1%5D")
     assert step["input"]["value"] == {"value": 2}
     assert step["output"]["value"] == {"value": 2}
@@ -128,7 +110,7 @@ async def test_a_large_value_is_shown_by_reference_and_can_be_fetched(window: Wi
         "outputs": {"text": "${a.value}"},
     }  # fmt: skip
     task = await window.start(plan, inputs={"text": large})
-    done = await finish(window, task["id"])
+    done = await window.finish(task["id"])
     assert (done["inputs"], done["outputs"]) == ({"text": large}, {"text": large})
     step = await window.good("GET", f"/v1/tasks/{task['id']}/steps/a")
     artifact = step["output"]["artifact"]
@@ -208,7 +190,7 @@ async def test_every_listed_answer_does_what_it_says(window: Window, tools: Tool
         pause = await window.good(request["method"], request["path"], request["body"])
         assert (pause["status"], pause["answered"]["answer"]) == ("answered", answer)
         assert pause["answered"]["actor"] == {"kind": "human", "id": "ana", "via": "http"}
-        assert (await finish(window, task["id"]))["status"] == status
+        assert (await window.finish(task["id"]))["status"] == status
 
 
 async def test_answers_with_a_value(window: Window, tools: Tools) -> None:
@@ -226,7 +208,7 @@ async def test_answers_with_a_value(window: Window, tools: Tools) -> None:
         assert codes(await window.refused("POST", path, body)) == (status, code)
     given: JsonValue = {"answer": "supply_output", "output": {"value": 7}, "note": "known"}
     await window.good("POST", path, given)
-    done = await finish(window, task["id"])
+    done = await window.finish(task["id"])
     assert done["status"] == "completed"
     step = await window.good("GET", f"/v1/tasks/{task['id']}/steps/b")
     assert step["output"]["value"] == {"value": 7}
@@ -237,7 +219,7 @@ async def test_a_question_is_answered_by_its_schema(window: Window, tools: Tools
     path = f"/v1/inbox/{task['pauses'][0]}/answer"
     assert codes(await window.refused("POST", path, {"answer": "answer", "value": 1})) == (422, "answer_invalid")
     assert (await window.good("POST", path, {"answer": "answer", "value": "ana"}))["status"] == "answered"
-    assert (await finish(window, task["id"]))["status"] == "completed"
+    assert (await window.finish(task["id"]))["status"] == "completed"
 
 
 async def test_one_answer_wins_and_the_same_again_is_fine(window: Window, tools: Tools) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,18 +18,6 @@ from tests.unit.engine.plans import Tools
 
 Frame = dict[str, Any]
 QUICK = load_settings({"events.heartbeat": "100ms"}, env={})
-
-
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def window(tools: Tools) -> AsyncIterator[Window]:
-    async with TestEngine(tools.all()) as engine:
-        yield Window(engine)
-        tools.release.set()
 
 
 class Watch:

@@ -1,13 +1,9 @@
 """Retry, fork, patch and undo through the api: asked first, refused by type, done as Python does it."""
 
-from collections.abc import AsyncIterator
 from typing import Any
-
-import pytest
 
 from everstep.domain.values import JsonValue
 from everstep.ports.tool import Misconfigured
-from everstep.testing.engine import TestEngine
 from tests.unit.doors.api.window import EVE, HOLD, Window, codes
 from tests.unit.engine.plans import Tools
 
@@ -27,27 +23,10 @@ LINE: dict[str, JsonValue] = {
 }
 
 
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def window(tools: Tools) -> AsyncIterator[Window]:
-    async with TestEngine(tools.all()) as engine:
-        yield Window(engine)
-        tools.release.set()
-
-
-async def finish(window: Window, task: str) -> dict[str, Any]:
-    await window.engine.clock.advance("1s")
-    return await window.good("GET", f"/v1/tasks/{task}")
-
-
 async def test_retry(window: Window, tools: Tools) -> None:
     tools.raises["b"] = [Misconfigured("no"), None]
     path = f"/v1/tasks/{(await window.start(LINE))['id']}"
-    failed = await finish(window, path.rpartition("/")[2])
+    failed = await window.finish(path.rpartition("/")[2])
     assert failed["actions"] == ["fork", "retry", "undo"]
     asked = await window.good("POST", f"{path}/retry", {"dry_run": True})
     assert asked == {"kept": ["a"], "again": ["b"], "repeats": []}
@@ -56,7 +35,7 @@ async def test_retry(window: Window, tools: Tools) -> None:
     assert codes(await window.refused("POST", f"{path}/retry", {"from": "b"})) == (422, "unknown_field")
     response = await window.ask("POST", f"{path}/retry", {"arguments": {"b": {"value": 9}}})
     assert (response.status, response.json()["generation"]) == (202, 2)
-    done = await finish(window, failed["id"])
+    done = await window.finish(failed["id"])
     assert done["outputs"] == {"n": 9}
     assert codes(await window.refused("POST", f"{path}/retry", {})) == (422, "inputs_invalid")
     stale = await window.refused("POST", f"{path}/retry", {"from_step": "a"}, if_match='"1"')
@@ -71,7 +50,7 @@ async def changes_of(window: Window, task: str) -> list[dict[str, Any]]:
 
 
 async def test_fork(window: Window, tools: Tools) -> None:
-    first = await finish(window, (await window.start(LINE))["id"])
+    first = await window.finish((await window.start(LINE))["id"])
     path = f"/v1/tasks/{first['id']}/fork"
     assert codes(await window.refused("POST", path, {})) == (400, "bad_request")
     assert codes(await window.refused("POST", path, {"from_step": "b", "inputs": {"n": "x"}})) == (
@@ -93,7 +72,7 @@ async def test_fork(window: Window, tools: Tools) -> None:
         body: dict[str, JsonValue] = {"from_step": "a", "inputs": {"n": 5}, **other}
         refused = await window.refused("POST", path, body, idempotency_key="k")
         assert codes(refused) == (409, "idempotency_conflict"), other
-    assert (await finish(window, str(made["id"])))["outputs"] == {"n": 5}
+    assert (await window.finish(str(made["id"])))["outputs"] == {"n": 5}
     noted = await window.good("POST", path, {"from_step": "b", "note": "the other way"})
     assert {"note": "the other way"} in await changes_of(window, noted["id"])
 
@@ -121,13 +100,13 @@ async def test_patch(window: Window, tools: Tools) -> None:
     assert (now["digest"], before["digest"]) == (done["digest"], task["plan"]["digest"])
     assert codes(await window.refused("GET", f"{path}?revision=7")) == (404, "not_found")
     tools.release.set()
-    ended = await finish(window, task["id"])
+    ended = await window.finish(task["id"])
     assert (ended["status"], ended["plan"]["revision"], ended["progress"]["total"]) == ("completed", 2, 3)
     assert codes(await window.refused("PATCH", path, {"ops": ops, "base_revision": 2})) == (409, "task_terminal")
 
 
 async def test_undo(window: Window, tools: Tools) -> None:
-    first = await finish(window, (await window.start(LINE))["id"])
+    first = await window.finish((await window.start(LINE))["id"])
     path = f"/v1/tasks/{first['id']}/undo"
     asked = await window.good("POST", path, {"dry_run": True})
     assert (asked["undo"], [one["step"] for one in asked["not_undoable"]]) == (["b"], ["a"])
@@ -139,7 +118,7 @@ async def test_undo(window: Window, tools: Tools) -> None:
     assert (await window.good("POST", path, {"steps": ["b"]}, idempotency_key="u"))["id"] == again["id"]
     other = await window.refused("POST", path, {"steps": ["a"]}, idempotency_key="u")
     assert codes(other) == (409, "idempotency_conflict")
-    await finish(window, again["id"])
+    await window.finish(again["id"])
     assert tools.calls["back"] == 1
     assert codes(await window.refused("POST", path, {})) == (409, "nothing_to_undo")
     assert [one["note"] for one in await changes_of(window, first["id"])] == ["wrong"]
@@ -153,5 +132,5 @@ async def test_a_second_cancel_and_one_too_late(window: Window, tools: Tools) ->
     assert (await window.ask("POST", path, {})).status == 202
     await window.engine.clock.advance("6s")
     assert (await window.ask("POST", path, {})).status == 200
-    other = await finish(window, (await window.start(LINE))["id"])
+    other = await window.finish((await window.start(LINE))["id"])
     assert codes(await window.refused("POST", f"/v1/tasks/{other['id']}/cancel", {})) == (409, "illegal_state")

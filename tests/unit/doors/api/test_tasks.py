@@ -1,7 +1,6 @@
 """Tasks through the api: created once, found by name, commanded with a version in hand, refused by type."""
 
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,23 +25,6 @@ ANY: dict[str, JsonValue] = {"name": "any", "inputs": {"x": "number"}, "steps": 
 TEXT = "name: two\nsteps:\n  - id: a\n    tool: test.ecko\n"
 
 
-@pytest.fixture
-def tools() -> Tools:
-    return Tools()
-
-
-@pytest.fixture
-async def window(tools: Tools) -> AsyncIterator[Window]:
-    async with TestEngine(tools.all()) as engine:
-        yield Window(engine)
-        tools.release.set()
-
-
-async def finish(window: Window, task: str) -> dict[str, Any]:
-    await window.engine.clock.advance("1s")
-    return await window.good("GET", f"/v1/tasks/{task}")
-
-
 # --- create ---
 
 
@@ -53,7 +35,7 @@ async def test_a_new_task_is_there_when_the_reply_is(window: Window) -> None:
     assert response.headers["etag"] == f'"{task["seq"]}"'
     assert (task["title"], task["inputs"], task["generation"]) == ("T", {"topic": "sun"}, 1)
     assert task["created_by"] == {"kind": "human", "id": "ana", "via": "http"}
-    done = await finish(window, str(task["id"]))
+    done = await window.finish(str(task["id"]))
     assert (done["status"], done["outputs"]) == ("completed", {"said": "sun"})
 
 
@@ -151,14 +133,14 @@ async def test_attach_finds_the_newest_unfinished_task_of_the_same_plan_and_inpu
     response = await window.ask("POST", "/v1/tasks", {"plan": HOLD, "attach": True})
     assert (response.status, response.json()["id"]) == (200, held["id"])
     tools.release.set()
-    await finish(window, held["id"])
+    await window.finish(held["id"])
     response = await window.ask("POST", "/v1/tasks", {"plan": HOLD, "attach": True})
     assert (response.status, response.json()["id"] == held["id"]) == (201, False)
 
 
 async def test_pause_after_stops_there(window: Window) -> None:
     task = await window.start(TWO, inputs={"topic": "sun"}, pause_after="a", labels={"team": "x"}, priority=0)
-    shown = await finish(window, task["id"])
+    shown = await window.finish(task["id"])
     assert (shown["status"], shown["labels"], shown["priority"]) == ("paused", {"team": "x"}, 0)
     assert shown["pause"]["reason"]["type"] == "userRequested"
     assert [step["status"] for step in shown["steps"]] == ["completed", "pending"]
@@ -187,7 +169,7 @@ async def test_an_unchanged_task_need_not_be_sent_again(window: Window, tools: T
 
 async def test_attempts_and_plan_come_when_asked_for(window: Window) -> None:
     task = await window.start(ECHO)
-    await finish(window, task["id"])
+    await window.finish(task["id"])
     shown = await window.good("GET", f"/v1/tasks/{task['id']}?include=attempts,plan")
     assert [(one["step"], one["status"]) for one in shown["attempts"]] == [("a", "succeeded")]
     assert shown["plan_source"]["name"] == "echo"
@@ -196,10 +178,10 @@ async def test_attempts_and_plan_come_when_asked_for(window: Window) -> None:
 
 async def test_a_list_is_newest_first_and_says_what_each_waits_for(window: Window) -> None:
     done = await window.start(ECHO)
-    await finish(window, done["id"])
+    await window.finish(done["id"])
     await window.engine.clock.advance("1m")
     stopped = await window.start(TWO, inputs={"topic": "sun"}, pause_after="a")
-    await finish(window, stopped["id"])
+    await window.finish(stopped["id"])
     listed = await window.good("GET", "/v1/tasks")
     assert [one["id"] for one in listed["items"]] == [stopped["id"], done["id"]]
     assert [one["explain"]["doing"] for one in listed["items"]] == ["paused by ana", "completed"]
@@ -217,7 +199,7 @@ async def test_a_list_is_newest_first_and_says_what_each_waits_for(window: Windo
 )  # fmt: skip
 async def test_lists_are_filtered(window: Window, monkeypatch: pytest.MonkeyPatch, query: str, found: int) -> None:
     task = await window.start(ECHO)
-    await finish(window, task["id"])
+    await window.finish(task["id"])
     now = window.engine.clock.now() + 60_000
     monkeypatch.setattr(time, "time_ns", lambda: now * 1_000_000)
     assert len((await window.good("GET", f"/v1/tasks?{query}"))["items"]) == found
@@ -256,17 +238,17 @@ async def test_pause_and_resume_a_running_task(window: Window, tools: Tools) -> 
     await window.engine.clock.advance("1s")
     assert (await window.good("GET", path))["explain"]["doing"] == "paused by ben"
     assert (await window.ask("POST", f"{path}/resume")).status == 202
-    assert (await finish(window, task["id"]))["status"] == "completed"
+    assert (await window.finish(task["id"]))["status"] == "completed"
 
 
 async def test_resume_lifts_a_pause_and_nothing_else(window: Window) -> None:
     task = await window.start(TWO, inputs={"topic": "sun"}, pause_after="a")
-    await finish(window, task["id"])
+    await window.finish(task["id"])
     path = f"/v1/tasks/{task['id']}"
     assert (await window.ask("POST", f"{path}/pause")).status == 200
     response = await window.ask("POST", f"{path}/resume", {"note": "go"})
     assert (response.status, response.json()["status"]) == (202, "queued")
-    assert (await finish(window, task["id"]))["status"] == "completed"
+    assert (await window.finish(task["id"]))["status"] == "completed"
     assert codes(await window.refused("POST", f"{path}/resume")) == (409, "illegal_state")
 
 
@@ -276,7 +258,7 @@ async def test_resume_names_the_answer_that_is_needed(window: Window, tools: Too
         "name": "p", "steps": [{"id": "a", "tool": "test.echo", "with": {"label": "x"}, "on_error": "pause"}]
     }  # fmt: skip
     task = await window.start(plan)
-    shown = await finish(window, task["id"])
+    shown = await window.finish(task["id"])
     status, error = await window.refused("POST", f"/v1/tasks/{task['id']}/resume")
     assert (status, error["code"], error["details"]["pause"]) == (409, "answer_needed", shown["pauses"][0])
 
@@ -286,9 +268,9 @@ async def test_cancel_ends_at_once_or_soon(window: Window, tools: Tools) -> None
     await tools.holding.wait()
     response = await window.ask("POST", f"/v1/tasks/{held['id']}/cancel", {"note": "enough"})
     assert (response.status, response.json()["status"]) == (202, "cancelling")
-    assert (await finish(window, held["id"]))["status"] == "cancelled"
+    assert (await window.finish(held["id"]))["status"] == "cancelled"
     stopped = await window.start(TWO, inputs={"topic": "sun"}, pause_after="a")
-    await finish(window, stopped["id"])
+    await window.finish(stopped["id"])
     response = await window.ask("POST", f"/v1/tasks/{stopped['id']}/cancel")
     assert (response.status, response.json()["status"]) == (200, "cancelled")
     assert (await window.ask("POST", f"/v1/tasks/{stopped['id']}/cancel")).status == 200
@@ -297,7 +279,7 @@ async def test_cancel_ends_at_once_or_soon(window: Window, tools: Tools) -> None
 @pytest.mark.parametrize("command", ["pause", "resume", "cancel"])
 async def test_an_illegal_command_names_the_state(window: Window, command: str) -> None:
     task = await window.start(ECHO)
-    await finish(window, task["id"])
+    await window.finish(task["id"])
     status, error = await window.refused("POST", f"/v1/tasks/{task['id']}/{command}")
     assert (status, error["code"], error["details"]["status"]) == (409, "illegal_state", "completed")
 

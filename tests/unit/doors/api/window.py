@@ -64,6 +64,11 @@ class Window:
     async def start(self, plan: Mapping[str, JsonValue], **more: Any) -> dict[str, Any]:
         return await self.good("POST", "/v1/tasks", {"plan": dict(plan), **more})
 
+    async def finish(self, task: str) -> dict[str, Any]:
+        """The task a second of virtual time later."""
+        await self.engine.clock.advance("1s")
+        return await self.good("GET", f"/v1/tasks/{task}")
+
 
 def codes(refusal: tuple[int, dict[str, Any]]) -> tuple[int, str]:
     """The status and the code."""
