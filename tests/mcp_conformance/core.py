@@ -94,42 +94,6 @@ async def elicitation(message: str, *, ctx: Ctx) -> str:
     return f"User response: {asked(ctx, message, CONTACT)}"
 
 
-@tool.pure("test_elicitation_sep1034_defaults")
-async def elicitation_defaults(*, ctx: Ctx) -> str:
-    """Ask with defaults"""
-    return f"Elicitation completed: {asked(ctx, 'Please look through it', DEFAULTS)}"
-
-
-@tool.pure("test_elicitation_sep1330_enums")
-async def elicitation_enums(*, ctx: Ctx) -> str:
-    """Ask with choices"""
-    return f"Elicitation completed: {asked(ctx, 'Please choose', ENUMS)}"
-
-
-@tool.pure("test_input_required_result_elicitation")
-async def required_elicitation(*, ctx: Ctx) -> str:
-    """Ask for a name"""
-    return f"Hello, {asked(ctx, 'What is your name?', NAME)}!"
-
-
-@tool.pure("test_input_required_result_request_state")
-async def required_state(*, ctx: Ctx) -> str:
-    """Ask to confirm"""
-    return f"state-ok: {asked(ctx, 'Please confirm', OK)}"
-
-
-@tool.pure("test_input_required_result_tampered_state")
-async def required_tampered(*, ctx: Ctx) -> str:
-    """Ask to confirm"""
-    return f"confirmed: {asked(ctx, 'Please confirm', OK)}"
-
-
-@tool.pure("test_streaming_elicitation")
-async def streaming_elicitation(*, ctx: Ctx) -> str:
-    """Ask, on a stream"""
-    return f"answered: {asked(ctx, 'Please confirm', OK)}"
-
-
 @tool.pure("test_logging_tool")
 async def logging_tool(*, ctx: Ctx) -> str:
     """Write into the log"""
@@ -162,10 +126,28 @@ def asked(ctx: Ctx, words: str, schema: dict[str, Any]) -> Any:
     return ctx.answer
 
 
+def asking(name: str, about: str, words: str, schema: dict[str, Any], said: str) -> Any:
+    """A tool that asks once, and says what was answered."""
+
+    async def ask(*, ctx: Ctx) -> str:
+        return said.format(asked(ctx, words, schema))
+
+    ask.__doc__ = about
+    return tool.pure(name)(ask)
+
+
+COMPLETED, REQUIRED = "Elicitation completed: {}", "test_input_required_result"
+ASKING = [
+    asking("test_elicitation_sep1034_defaults", "Ask with defaults", "Please look through it", DEFAULTS, COMPLETED),
+    asking("test_elicitation_sep1330_enums", "Ask with choices", "Please choose", ENUMS, COMPLETED),
+    asking(f"{REQUIRED}_elicitation", "Ask for a name", "What is your name?", NAME, "Hello, {}!"),
+    asking(f"{REQUIRED}_request_state", "Ask to confirm", "Please confirm", OK, "state-ok: {}"),
+    asking(f"{REQUIRED}_tampered_state", "Ask to confirm", "Please confirm", OK, "confirmed: {}"),
+    asking("test_streaming_elicitation", "Ask, on a stream", "Please confirm", OK, "answered: {}"),
+]
 TOOLS: list[Any] = [
-    image_content, audio_content, embedded_resource, multiple_content_types, tool_with_progress, elicitation,
-    elicitation_defaults, elicitation_enums, required_elicitation, required_state, required_tampered,
-    streaming_elicitation, logging_tool, missing_capability, json_schema, header_parameter,
+    image_content, audio_content, embedded_resource, multiple_content_types, tool_with_progress, elicitation, *ASKING,
+    logging_tool, missing_capability, json_schema, header_parameter,
 ]  # fmt: skip
 ROUNDS: dict[str, Any] = {
     "name": "test-input-required-result-multi-round",
