@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 EVERSTEP = [sys.executable, "-m", "everstep"]
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
+"""For what hangs, below the limit of the suite: a demo is dozens of processes, and the machine may be busy."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -89,18 +89,6 @@ class Curve:
         inside = min(1.0, max(0.0, (share - before) / (upto - before)))
         return inside if bucket == 0 else exp(_LOG * (bucket - 1 + inside))
 
-    def share_below(self, ms: float) -> float:
-        """Which share is shorter."""
-        bucket, before = bucket_of(ms), 0.0
-        for upto, here in self._bounds:
-            if here > bucket:
-                break
-            if here == bucket:
-                inside = ms if bucket == 0 else log(ms) / _LOG - (bucket - 1)
-                return before + (upto - before) * min(1.0, max(0.0, inside))
-            before = upto
-        return before
-
 
 def sketch_of(times_ms: Iterable[float]) -> Sketch:
     """Of these."""

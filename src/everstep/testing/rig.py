@@ -17,15 +17,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from everstep.domain.values import JsonValue
 
 Writer: TypeAlias = asyncio.StreamWriter
 Behaviour: TypeAlias = Callable[["Asked", Writer], Awaitable[bool]]
 """Answers one request; False: the connection is not used again."""
-
-_HEAD_BYTES_MAX: Final = 1 << 20
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,8 @@
 """Inputs that come as text (`-i topic=solar`, arguments of MCP prompts), read by their declared type."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
-from everstep.domain.plan import PlanSpec
-from everstep.domain.pointer import child
-from everstep.domain.problem import Problem
 from everstep.domain.values import JsonObject, JsonValue, NotJson
 from everstep.wire.values import loads_strict
 
@@ -21,19 +18,6 @@ def parse_text_input(schema: JsonObject, text: str) -> JsonValue:
     declared = schema.get("type")
     parse = _PARSERS.get(declared) if isinstance(declared, str) else None
     return parse(text) if parse else text
-
-
-def parse_text_inputs(plan: PlanSpec, texts: Mapping[str, str]) -> tuple[JsonObject, tuple[Problem, ...]]:
-    """All inputs at once; names that the plan does not declare stay texts, for the checker to refuse."""
-    schemas = {declared.name: declared.schema for declared in plan.inputs}
-    values: JsonObject = {}
-    problems: list[Problem] = []
-    for name, text in texts.items():
-        try:
-            values[name] = parse_text_input(schemas.get(name, {}), text)
-        except BadTextError as bad:
-            problems.append(Problem(code="input.invalid", path=child("/inputs", name), message=f"'{name}' {bad}"))
-    return values, tuple(problems)
 
 
 def _boolean(text: str) -> JsonValue:

@@ -39,13 +39,6 @@ def test_what_is_kept_is_what_was_seen(seen: list[float]) -> None:
     assert decode_sketch(encode_sketch(sketch), sketch.n, sketch.total_ms) == sketch
 
 
-@given(times, st.floats(min_value=0, max_value=1))
-def test_a_share_and_its_time_are_each_others_inverse(seen: list[float], share: float) -> None:
-    curve = sketch_of(seen).curve()
-    ms = curve.at(share)
-    assert curve.at(curve.share_below(ms)) == pytest.approx(ms, rel=0.11, abs=1)
-
-
 def test_a_clock_that_went_back_counts_as_no_time() -> None:
     sketch = sketch_of([-5])
     assert (bucket_of(-5), sketch.n, sketch.total_ms) == (0, 1, 0)

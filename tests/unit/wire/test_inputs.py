@@ -2,9 +2,8 @@
 
 import pytest
 
-from everstep.domain.values import JsonObject, JsonValue
-from everstep.wire.inputs import BadTextError, parse_text_input, parse_text_inputs
-from tests.unit.known_tools import plan, spec, step
+from everstep.domain.values import JsonValue
+from everstep.wire.inputs import BadTextError, parse_text_input
 
 
 @pytest.mark.parametrize(
@@ -41,15 +40,3 @@ def test_refusals(declared: str, text: str, message: str) -> None:
     with pytest.raises(BadTextError) as caught:
         parse_text_input({"type": declared}, text)
     assert str(caught.value).startswith(message)
-
-
-def test_all_at_once() -> None:
-    inputs: JsonObject = {"n": "integer", "ok": "boolean", "topic": "string"}
-    values, problems = parse_text_inputs(
-        spec(plan(step("a"), inputs=inputs)), {"n": "x", "ok": "perhaps", "topic": "solar", "other": "1"}
-    )
-    assert values == {"topic": "solar", "other": "1"}
-    assert [(problem.code, problem.path) for problem in problems] == [
-        ("input.invalid", "/inputs/n"),
-        ("input.invalid", "/inputs/ok"),
-    ]

@@ -18,7 +18,6 @@ from typing import Final, Literal, TypeAlias
 from everstep.domain.record import record
 
 Version: TypeAlias = Literal["v2", "v1"]
-Needed: TypeAlias = Mapping[str, str]
 
 CONTROLLERS: Final = ("memory", "cpu", "pids")
 ALSO_IN_V1: Final = ("cpuacct", "freezer")

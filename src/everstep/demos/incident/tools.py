@@ -15,7 +15,7 @@ class Restarted(TypedDict):
     pid: int
 
 
-@tool("service.restart", title="Restart a service", timeout="20s")
+@tool("service.restart", title="Restart a service", timeout="60s")
 async def restart(name: str, *, ctx: Ctx) -> Restarted:
     """End a service and start it again. People are cut off: it must not happen twice."""
     port = DemoFolder(ctx.workdir).rig["keeper"]
@@ -29,5 +29,5 @@ async def restart(name: str, *, ctx: Ctx) -> Restarted:
 
 def _ask(url: str, key: str) -> int:
     request = Request(url, data=key.encode(), method="POST")  # noqa: S310 -- the loopback
-    with urlopen(request, timeout=15) as reply:  # noqa: S310 -- as above
+    with urlopen(request, timeout=45) as reply:  # noqa: S310 -- as above
         return int(reply.read())

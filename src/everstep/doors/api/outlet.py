@@ -6,7 +6,7 @@ Whoever speaks only puts frames in; nobody ever waits for a reader. Ticks and ou
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from everstep.domain.record import record
@@ -28,7 +28,6 @@ ENDED: Final = End(code=1000, reason="until=end")
 SHUTDOWN: Final = End(code=1001, reason="shutdown")
 SLOW: Final = End(code=1013, reason="slow_consumer")
 BROKEN: Final = End(code=1011, reason="store_unavailable")
-SIGNED_OUT: Final = End(code=4401, reason="signed_out")
 GONE: Final = End(code=4404, reason="task_deleted")
 
 
@@ -120,9 +119,3 @@ class Outlet:
                 await self._waiter
             finally:
                 self._waiter = None
-
-
-def put_all(outlets: Sequence[Outlet], frame: Frame) -> None:
-    """The same frame for everybody."""
-    for outlet in outlets:
-        outlet.put(frame)

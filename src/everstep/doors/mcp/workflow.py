@@ -12,11 +12,10 @@ from everstep.domain.bindings import Absent, Found, compile_value, render
 from everstep.domain.ids import CALL, StepPath, item_path
 from everstep.domain.pauses import ToolErrorPause
 from everstep.domain.plan import PlanSpec, StepSpec
-from everstep.domain.record import record
 from everstep.domain.resources import filled, parts_of
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
-from everstep.domain.values import JsonObject, JsonValue
+from everstep.domain.values import JsonValue
 from everstep.doors.mcp.story import Story
 from everstep.wire.handoff import door_name
 
@@ -27,14 +26,6 @@ _NOT_TOLD: Final = frozenset({e.SkipReason.TASK_CANCELLED, e.SkipReason.TASK_FAI
 
 Message: TypeAlias = tuple[str, str]
 """Role and text."""
-
-
-@record
-class Given:
-    """The arguments of a prompt: as they came, in the order of the plan; and what could be made of them."""
-
-    texts: Mapping[str, str]
-    values: JsonObject
 
 
 def transcript(story: Story, given: Mapping[str, str], descriptions: Mapping[str, str]) -> list[Message]:
