@@ -50,6 +50,18 @@ def test_no_link_leads_nowhere() -> None:
     assert dead == []
 
 
+def test_what_the_architecture_names_is_there() -> None:
+    """Rooms and files, as they are called from the package on; what is built is not looked for."""
+    package = ROOT / "src/everstep"
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named_files = {*re.findall(r"`([a-z_]+(?:/[a-z_0-9.]*)+|[a-z_]+\.py)`", text)} - {"doors/dashboard/static"}
+    places = {name: (ROOT / name, package / name, package / f"{name}.py") for name in named_files}
+    lost = [name for name, where in places.items() if not any(path.exists() for path in where)]
+    assert [name for name in lost if not [*package.rglob(name), *package.rglob(f"{name}.py")]] == []
+    rooms = {path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert {room for room in rooms if f"`{room}/`" not in text} == set()
+
+
 def as_plan(block: str, folder: Path) -> None:
     """A whole plan, its steps, or one of them; manifests of others need only be YAML."""
     documents = list(yaml.safe_load_all(block))
