@@ -70,6 +70,7 @@ screenshots: $(DASHBOARD) parts ## pictures of every page of the dashboard, into
 
 docs: $(READY) ## write what is generated: state diagrams, and the requirement map with the results of the last `make test`
 	$(BIN)/python scripts/write_docs.py
+	$(BIN)/python scripts/readme_points.py
 	$(PYTEST) -qq --collect-only --write-requirements
 
 clean: ## remove what can be made again

@@ -1,6 +1,6 @@
 """The proof points of the README, filled in from the reports that tests and long runs leave behind.
 
-`python scripts/readme_points.py` also takes what was measured here last; `make docs` only what the repository holds.
+`make docs` and `make bench` write them, `make torture` with its report; what was measured here last is taken in.
 """
 
 import json

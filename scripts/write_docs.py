@@ -20,7 +20,6 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # a script finds its own folder only
 from scripts.api_types import types_page  # noqa: E402
 from scripts.python_pages import examples_page, python_page  # noqa: E402
-from scripts.readme_points import readme_page  # noqa: E402
 from scripts.reference_pages import NOTE, cli_page, plan_page, settings_page  # noqa: E402
 
 S = TypeVar("S", bound=StrEnum)
@@ -185,7 +184,6 @@ def _statuses(codes: list[str]) -> str:
 BREAKER: Final = BreakerPolicy()
 MANY: Final = 20
 PAGES: Final = {
-    "README.md": readme_page,
     "docs/concepts/states.md": states_page,
     "docs/concepts/failures.md": failures_page,
     "docs/reference/errors.md": errors_page,
