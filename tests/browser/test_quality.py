@@ -106,6 +106,41 @@ def test_axe_finds_nothing_serious_on_any_page(
     assert "\n".join(f"{name}: {one}" for name, found in bad.items() for one in found) == ""
 
 
+def test_axe_finds_nothing_in_dialogs_and_menus_nor_in_forced_colours(
+    stage: Stage, browser: Browser, places: dict[str, str]
+) -> None:
+    stage.open_gate("done")
+    done = stage.start("hold", gate="done")
+    stage.until(done, "completed")
+    bad: dict[str, list[str]] = {}
+
+    def look(page: Page, name: str) -> None:
+        page.evaluate(AXE.read_text())
+        bad[name] = findings(page)
+
+    with stage.page(browser) as page:
+        for act in ("Retry from a step…", "Fork…"):
+            page.goto(f"{stage.url}/tasks/{done}")
+            page.get_by_role("button", name="More").click()
+            expect(page.get_by_role("menu")).to_be_visible()
+            look(page, f"menu before {act}")
+            page.get_by_role("menuitem", name=act).click()
+            expect(page.get_by_role("dialog")).to_be_visible()
+            look(page, act)
+        page.goto(stage.url + places["tool error"])
+        page.get_by_role("button", name="Supply the output…").click()
+        look(page, "supply")
+        page.goto(stage.url)
+        page.get_by_role("button", name="Settings").click()
+        look(page, "settings")
+    with stage.page(browser, forced_colors="active") as page:
+        for name in ("task", "approval", "health"):
+            page.goto(stage.url + places[name])
+            settled(page)
+            look(page, f"forced {name}")
+    assert "\n".join(f"{name}: {one}" for name, found in bad.items() for one in found) == ""
+
+
 def test_every_answer_can_be_reached_by_a_thumb(stage: Stage, browser: Browser, places: dict[str, str]) -> None:
     with stage.page(browser, places["approval"], width=320) as page:
         for button in ("Approve", "Reject…"):

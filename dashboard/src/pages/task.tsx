@@ -223,11 +223,13 @@ function More({ task, onAct }: { task: Task; onAct: (act: Act) => void }) {
     <div class="menu" ref={place} onKeyDown={keys}>
       <button type="button" ref={button} aria-haspopup="menu" aria-expanded={open} onClick={() => setOpen(!open)}>More <Icon name="down" /></button>
       {open && (
-        <div role="menu" class="menu-items card">
+        <div class="menu-items card">
+          <div role="menu" aria-label="More">
           {MORE.map(({ act, action, label }) => {
             const why = refusal(task, action);
             return <button type="button" role="menuitem" key={act} tabIndex={-1} aria-disabled={why !== null} title={why ?? ""} onClick={() => { if (why === null) { setOpen(false); button.current?.focus(); onAct({ name: act }); } }}><span>{label}</span>{why && <span class="small muted">{why}</span>}</button>;
           })}
+          </div>
           <div class="menu-copy"><Copy text={task.id} label="Copy id" /><Copy text={`everstep show ${task.id}`} label="Copy command" /></div>
         </div>
       )}

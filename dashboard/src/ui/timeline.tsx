@@ -187,7 +187,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
 
 function Axis({ axis, begin, view, onUnfold }: { axis: Scale; begin: number; view: View; onUnfold: (from: number) => void }) {
   const folded = axis.pieces.filter((piece) => piece.folded);
-  const marks = axisTicks(axis, 5).filter((at) => !folded.some((piece) => Math.abs(place(axis, at) - (piece.x0 + piece.x1) / 2) < 0.22));
+  const marks = axisTicks(axis, 5).filter((at) => !folded.some((piece) => covers(piece, place(axis, at))));
   const byClock = prefs.value.times === "clock";
   return (
     <div class="axis" aria-hidden={folded.length ? undefined : "true"}>
@@ -203,6 +203,15 @@ function Axis({ axis, begin, view, onUnfold }: { axis: Scale; begin: number; vie
       </div>
     </div>
   );
+}
+
+const LABEL = 0.22; // half of the axis that the words of a break may take, at either side of its middle
+
+/** Whether the words of a break stand where something else would be written; at the ends they reach inwards. */
+function covers(piece: { x0: number; x1: number }, x: number): boolean {
+  if (piece.x1 > 0.8) return x > piece.x1 - 2 * LABEL;
+  if (piece.x0 < 0.2) return x < piece.x0 + 2 * LABEL;
+  return Math.abs(x - (piece.x0 + piece.x1) / 2) < LABEL;
 }
 
 /** What filled a long gap. */
