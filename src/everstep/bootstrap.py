@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from everstep.adapters.clock import SystemClock, ThreadPulse
+from everstep.adapters.drivers import driver_of
 from everstep.adapters.entropy import SystemEntropy
 from everstep.adapters.gauge import MachineGauge
 from everstep.adapters.isolation.trying import tried
@@ -17,6 +18,7 @@ from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
 from everstep.adapters.secrets import KnownSecrets, gather
 from everstep.adapters.stores.named import copy_store, migrate_store, move_store, store_of
+from everstep.adapters.telemetry.exported import exporter
 from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.telemetry.notify import Notifier
 from everstep.adapters.telemetry.redacted import RedactedSink
@@ -43,10 +45,12 @@ from everstep.domain.version import __version__
 from everstep.engine.bounds import Limits
 from everstep.engine.breakers import Breakers
 from everstep.engine.catalog import Catalog
+from everstep.engine.elsewhere import Elsewhere
 from everstep.engine.feed import Feed
 from everstep.engine.kit import Kit
+from everstep.engine.loop import Loop
 from everstep.engine.passage import Passage
-from everstep.engine.pools import Pools
+from everstep.engine.pools import OpenPools, Pools
 from everstep.engine.runtime import Runtime
 from everstep.engine.take_back import TakeBack
 from everstep.ports.adapter import Completed
@@ -91,7 +95,6 @@ __all__ = [
 ]
 
 FAILPOINTS = "EVERSTEP_FAILPOINTS"
-OTEL_ENDPOINTS = tuple(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT" for kind in ("", "TRACES_", "METRICS_"))
 
 
 class Door(Protocol):
@@ -154,23 +157,8 @@ def _telemetry(settings: Settings, environment: Mapping[str, str], kit: Kit) -> 
     notified: list[Telemetry] = []
     if settings.notify.on and (settings.notify.command or settings.notify.webhook):
         notified.append(Notifier(settings.notify, kit.sink))
-    exported = _exported(environment, kit)
+    exported = exporter(environment, kit.figures.families)
     return notified if exported is None else [*notified, exported]
-
-
-def _exported(environment: Mapping[str, str], kit: Kit) -> Telemetry | None:
-    """Where the environment says that figures and traces go, if it does; raises SettingsError without the extra."""
-    wanted = any(name in environment for name in OTEL_ENDPOINTS)
-    if not wanted or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
-        return None
-    try:
-        otel = import_module("everstep.adapters.telemetry.otel")
-    except ImportError as error:
-        raise SettingsError(
-            f"OTEL_EXPORTER_OTLP_ENDPOINT asks for OpenTelemetry, which is not installed: {error}",
-            what_to_do="pip install 'everstep[otel]', or set OTEL_SDK_DISABLED=true",
-        ) from error
-    return cast("Telemetry", otel.from_environment(environment, kit.figures.families, __version__))
 
 
 def the_world(settings: Settings, fault: Fault | None = None) -> Outside:
@@ -248,6 +236,9 @@ def assemble(
     scripts: Iterable[Script] = (),
 ) -> Parts:
     """An engine on whatever world is handed in."""
+    if settings.engine.kind != "embedded" and carries == "own":
+        carries = "none"  # whoever carries tasks there carries those of everybody
+    driver = driver_of(settings) if carries != "none" else None
     redactor = outside.secrets.redactor
     sink = RedactedSink(outside.sink, redactor) if redactor else outside.sink
     worker_id = WorkerId(outside.entropy.new_id("w"))
@@ -255,7 +246,9 @@ def assemble(
         store=outside.store,
         passage=Passage(
             traffic=outside.traffic or cast("Traffic", outside.store),
-            pools=Pools({"shell": os.cpu_count() or 1, **settings.pools}, settings.fleet_pools),
+            pools=(Pools if driver is None else OpenPools)(
+                {"shell": os.cpu_count() or 1, **settings.pools}, settings.fleet_pools
+            ),
             rates={name: rate for name, text in settings.rates.items() if (rate := parse_rate(text)) is not None},
             quotas=settings.quotas,
         ),
@@ -277,6 +270,7 @@ def assemble(
     kit.passage.results.bytes_max = _number(settings, "cache.bytes")
     worker = Worker(
         id=worker_id,
+        kind=settings.engine.kind if carries != "none" else "",
         name=settings.engine.name or socket.gethostname(),
         host=socket.gethostname(),
         pid=os.getpid(),
@@ -285,8 +279,8 @@ def assemble(
         started_at=(now := outside.clock.now()),
         heartbeat_at=now,
     )
-    only = () if carries == "own" else None
-    runtime = Runtime(kit, worker, carries=carries != "none", only=only, gauge=outside.gauge)
+    loop = Loop(kit, () if carries == "own" else None) if driver is None else Elsewhere(kit, driver)
+    runtime = Runtime(kit, worker, carries=carries != "none", loop=loop, gauge=outside.gauge)
     return Parts(runtime=runtime, workspace=_workspace(settings), sink=sink)
 
 

@@ -49,9 +49,16 @@ class Fleet:
     """Workers, and who looks after them."""
 
     def __init__(
-        self, folder: Path, url: str, *, call_s: float = 0.002, worker_url: str | None = None, **engine: str | int
+        self,
+        folder: Path,
+        url: str,
+        *,
+        call_s: float = 0.002,
+        worker_url: str | None = None,
+        temporal: str = "",
+        **engine: str | int,
     ) -> None:
-        """`engine`: settings that this fleet's workers have beside the usual ones."""
+        """`engine`: settings that this fleet's workers have beside the usual ones. `temporal`: who carries instead."""
         self.folder = folder
         self.url = url
         self.effects = folder / "effects.jsonl"
@@ -64,6 +71,8 @@ class Fleet:
             "EVERSTEP_EFFECT_LOG_CALL_S": str(call_s),
         }
         settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in {**ENGINE, **engine}.items())
+        if temporal:
+            settings += f'\nkind = "temporal"\n[temporal]\naddress = "{temporal}"'
         self._settings = f'tools = ["crew_tools"]\n[engine]\n{settings}\n'
         self.settle(worker_url or url)
         (folder / "crew.plan.json").write_text(json.dumps(plan(10)))

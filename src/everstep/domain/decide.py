@@ -41,7 +41,7 @@ def decide(state: TaskState, ended: Ended, at: Instant) -> tuple[e.Draft, ...]:
     """The events that one attempt's end causes; none if that attempt is no longer open."""
     step = state.steps[ended.path]
     attempt = step.attempt
-    if attempt is None:
+    if attempt is None or ended.attempt not in (0, attempt.number):
         return ()
     outcome = ended.outcome
     match outcome:

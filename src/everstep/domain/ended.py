@@ -32,3 +32,5 @@ class Ended:
     """Steps that cannot run without this one's output."""
     verdict: Verdict | None = None
     """What the breaker learns from it."""
+    attempt: int = 0
+    """Which one has ended, where more than one process may say so; 0: the one that is open."""

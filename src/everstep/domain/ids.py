@@ -9,7 +9,7 @@ TaskId = NewType("TaskId", str)
 PauseId = NewType("PauseId", str)
 """`p_` and 26 characters; of an approval also the `approvalId`."""
 WorkerId = NewType("WorkerId", str)
-"""`w_` and 26 characters: one incarnation of one process. Never used twice."""
+"""`w_` and 26 characters: one incarnation of one process. `x_…`: a holder that is no process. Never used twice."""
 StepPath = NewType("StepPath", str)
 """A step's plan id, or a sub-step of it: `pages`, `pages[3]`, `pages[call]`."""
 Item: TypeAlias = int | str
@@ -30,6 +30,8 @@ KEY = re.compile(r"(?!t_|mt_)[A-Za-z0-9._-]{1,128}")
 
 BEFORE, CALL, AFTER = PARTS = ("before", "call", "after")
 """What a step with resources beside its call consists of."""
+ELSEWHERE = "x_"
+"""How holders begin that are no process: whoever carries the task outside says whether they live, no beat of ours."""
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _ITEM: Final = re.compile(r"(.+)\[(?:(\d+)|(before|call|after))\]")

@@ -49,14 +49,16 @@ class HeldTask:
         """Tasks that steps of this one are about to make."""
 
 
-async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepPath], kit: Kit) -> Sequence[Intent]:
-    """Outcomes in, next intents out: one commit.
+async def settle(
+    held: HeldTask, ended: Sequence[Ended], calls: Collection[StepPath] | None, kit: Kit
+) -> Sequence[Intent]:
+    """Outcomes in, next intents out: one commit. `calls`: those under way here; None: others may make them.
 
     A command came between, or the store was away for a while: look again. The outcomes are kept; an intent that
     turns out to be durable without a call of ours was never acted on.
     """
     intents: Sequence[Intent] = ()
-    under_way = tuple(calls)  # one that ends meanwhile has been made all the same
+    under_way = None if calls is None else tuple(calls)  # one that ends meanwhile has been made all the same
     while True:
         at = kit.clock.now()
         lap, drafts = _decide(held, ended, at, kit)
@@ -77,9 +79,7 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         except (Unavailable, StoreFull) as trouble:
             kit.sink.trouble("the store does not take the commit", trouble, task=held.lease.task)
             await _wait_for_store(held, kit)
-            settled = {*under_way, *(one.path for one in ended)}
-            forgotten = [path for path in held.state.in_flight if path not in settled]
-            ended = [*ended, *(judge(held.state, path, NEVER_CALLED, kit) for path in forgotten)]
+            ended = ended if under_way is None else [*ended, *_never_called(held, ended, under_way, kit=kit)]
             intents = ()
             continue
         except LimitExceeded as refused:
@@ -108,6 +108,16 @@ async def settle(held: HeldTask, ended: Sequence[Ended], calls: Collection[StepP
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
         await reload(held, kit)
+
+
+def _never_called(
+    held: HeldTask, ended: Sequence[Ended], under_way: Collection[StepPath], *, kit: Kit
+) -> Iterator[Ended]:
+    """Intents that turn out to be durable, of whom nobody has heard."""
+    settled = {*under_way, *(one.path for one in ended)}
+    for path in held.state.in_flight:
+        if path not in settled:
+            yield judge(held.state, path, NEVER_CALLED, kit)
 
 
 async def ask_for(task: TaskId, lap: Lap, kit: Kit) -> None:

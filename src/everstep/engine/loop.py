@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from everstep.domain.errors import EverstepError, LeaseLost, StoreError
 from everstep.domain.fold import fold
-from everstep.domain.ids import Instant, TaskId
+from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.states import CLAIMABLE, HELD
 from everstep.domain.task import Intent, Lease, TaskState
 from everstep.domain.values import NotJson
@@ -202,6 +202,11 @@ class Loop:
             gate.forget(task, self._kit)
         self._more = True
         self._wake.set()
+
+    @property
+    def holder(self) -> WorkerId | None:
+        """Who holds what is carried here; None: whoever carries it elsewhere."""
+        return self._kit.worker
 
     @property
     def own(self) -> frozenset[TaskId] | None:

@@ -132,6 +132,15 @@ def _moved(state: TaskState, recovered: e.TaskRecovered, kit: Kit) -> Sweep:
     )
 
 
+async def take_from(state: TaskState, kit: Kit) -> bool:
+    """Move a task whose holder is known to be gone; false if somebody wrote in between."""
+    dead = Dead(task=state.id, status=state.status, epoch=state.epoch, worker=None)
+    (result,) = await kit.store.sweep((_sweep(dead, state, kit, counts=bool(state.in_flight)),))
+    if isinstance(result, Committed):
+        kit.feed.publish(result.events)
+    return isinstance(result, Committed)
+
+
 def missing_tools(state: TaskState, kit: Kit) -> list[str]:
     """Tools that the rest of the task needs and this engine does not have."""
     if state.plan.durable is not None and state.plan.name not in kit.scripts:

@@ -6,12 +6,12 @@ Nothing is accepted before the scan is done; if it fails, the gate stays closed 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from everstep.domain.errors import EngineClosed, EverstepError, StoreError
-from everstep.domain.ids import Instant, TaskId, WorkerId
+from everstep.domain.ids import Instant, WorkerId
 from everstep.domain.record import record
 from everstep.engine import halt
 from everstep.engine.heartbeat import Heartbeat
@@ -45,10 +45,10 @@ class Runtime:
     """One engine's life."""
 
     def __init__(
-        self, kit: Kit, worker: Worker, *, carries: bool, only: Iterable[TaskId] | None, gauge: Gauge | None = None
+        self, kit: Kit, worker: Worker, *, carries: bool, loop: Loop | None = None, gauge: Gauge | None = None
     ) -> None:
         self.kit = kit
-        self.loop = Loop(kit, only)
+        self.loop = loop or Loop(kit)
         self.duties = Duties(kit, self.loop, gauge)
         kit.breakers.wake = self.loop.rouse
         self.troubles = TroubleDesk(kit)

@@ -16,7 +16,7 @@ from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, TaskState, due_at
-from everstep.engine.child import cancel_children, child_ends, heed_parent, pass_on_pause, prepare
+from everstep.engine.child import cancel_children, child_ends, heed_parent, prepare
 from everstep.engine.commit import HeldTask, reload, settle
 from everstep.engine.invoke import invoke
 from everstep.engine.judge import CUT_OFF, PAUSE_GRACE_S, Ended, cut_short, judge, may_end
@@ -24,6 +24,7 @@ from everstep.engine.kit import Kit
 from everstep.engine.lost import looked_at, lost_calls
 from everstep.engine.rehearse import begin_code, end_code, hear, looked_at_code
 from everstep.engine.signal import Ears
+from everstep.engine.tend import born, tend
 from everstep.ports.clock import Timer
 
 
@@ -104,13 +105,13 @@ class Walk:
                 await heed_parent(self._held.state, self._kit)
             ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
             if self._held.state.children:
-                ended = [*ended, *await self._children()]
+                ended = [*ended, *await tend(self._held, self._kit)]
             if self._held.state.listening:
                 self.told = await self._ears.listen(self._held.state) or self.told
             intents = await settle(self._held, ended, self._calls, self._kit)
         while True:
             if self._held.newborn:
-                await self._born()
+                await born(self._held, self._kit)
             if self._held.state.listening or self._ears.open:
                 self.told = await self._ears.listen(self._held.state) or self.told
             self._start(intents)
@@ -171,27 +172,6 @@ class Walk:
 
     async def _prepared(self, path: StepPath, outcome: Outcome) -> Outcome:
         return await prepare(self._held, path, outcome, self._kit) if isinstance(outcome, Spawns) else outcome
-
-    async def _children(self) -> Sequence[Ended]:
-        """Tasks that steps wait for: those that have ended; the others are carried here too, or cancelled with us."""
-        state, kit = self._held.state, self._kit
-        if state.status is TaskStatus.CANCELLING:
-            await cancel_children(state, kit)
-        else:
-            await pass_on_pause(state, kit)
-        for child in state.children.values():
-            kit.carry(child)
-        return [judge(state, path, outcome, kit) for path, outcome in await child_ends(state, kit)]
-
-    async def _born(self) -> None:
-        """Tasks that our steps made are durable: let them be carried, unless we are being paused."""
-        if self._held.state.held_back:
-            await pass_on_pause(self._held.state, self._kit)
-        waited_for = self._held.state.children.values()
-        for child in self._held.newborn.values():
-            if child.id in waited_for:
-                self._kit.carry(child.id)
-        self._held.newborn.clear()
 
     def _start(self, intents: Sequence[Intent]) -> None:
         for intent in intents:

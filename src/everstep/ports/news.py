@@ -61,8 +61,11 @@ class News(Protocol):
     async def wait(self, within_s: float) -> Heard:
         """Until something is heard, but no longer than about that: not all engines look at the same moment."""
 
-    async def told(self, worker: WorkerId) -> Mapping[TaskId, int]:
-        """Tasks of this worker that somebody else has written or spoken of, and how often."""
+    async def told(self, worker: WorkerId | None) -> Mapping[TaskId, int]:
+        """Tasks of this worker that somebody else has written or spoken of, and how often.
+
+        None: of all holders that are no process.
+        """
 
     async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:
         """How far these journals go."""

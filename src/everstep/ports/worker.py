@@ -18,3 +18,5 @@ class Worker:
     released: bool = False
     tools: tuple[str, ...] = ()
     """What it can call, where others want to know."""
+    kind: str = ""
+    """How it has tasks carried: `embedded`, `temporal`; empty: not at all."""

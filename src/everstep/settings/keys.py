@@ -112,6 +112,10 @@ KEYS: Final = (
         within=(100, 60 * SECOND),
     ),
     _key("engine.name", TEXT, "", "what this worker is called in lists; empty: the name of the host"),
+    _key("engine.kind", one_of("embedded", "temporal"), "embedded", "who carries tasks: engines, or a Temporal server"),
+    _key("temporal.address", TEXT, "127.0.0.1:7233", "the Temporal server that carries tasks, as HOST:PORT"),
+    _key("temporal.namespace", TEXT, "default", "the namespace there"),
+    _key("temporal.queue", TEXT, "everstep", "the task queue there; calls have one of their own beside it"),
     _key("engine.listen_dsn", TEXT, "", "an address that reaches PostgreSQL past a pooler, to listen for hints"),
     _key(
         "engine.shutdown_grace",

@@ -26,6 +26,17 @@ class EngineSettings:
     signal_keep_ms: Millis
     listen_dsn: str
     name: str
+    kind: str
+    """Who carries tasks: `embedded`, or `temporal`."""
+
+
+@record
+class TemporalSettings:
+    """Where a Temporal server is."""
+
+    address: str
+    namespace: str
+    queue: str
 
 
 @record

@@ -23,11 +23,13 @@ from everstep.settings.parts import (
     NetworkSettings,
     RetrySettings,
     ServeSettings,
+    TemporalSettings,
 )
 from everstep.settings.place import DATABASES, USUAL_FILE, scheme_of, shown_store
 
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
+TEMPORAL: Final = ("address", "namespace", "queue")
 USUAL_STORE: Final = "everstep"
 """The stem of the store's file when nobody named another."""
 
@@ -62,6 +64,7 @@ class Settings:
     log_level: str
     serve: ServeSettings
     engine: EngineSettings
+    temporal: TemporalSettings
     events: EventSettings
     notify: NotifySettings
     limits: LimitSettings
@@ -165,6 +168,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") 
         log_level=merged.text("log_level"),
         serve=_serve(merged),
         engine=_engine(merged),
+        temporal=TemporalSettings(**{name: merged.text(f"temporal.{name}") for name in TEMPORAL}),
         events=EventSettings(
             heartbeat_ms=Millis(merged.number("events.heartbeat")),
             tick_hz=merged.number("events.tick_hz"),
@@ -237,6 +241,7 @@ def _engine(merged: "_Merged") -> EngineSettings:
         janitor_ms=Millis(merged.number("engine.janitor")),
         listen_dsn=merged.text("engine.listen_dsn"),
         name=merged.text("engine.name"),
+        kind=merged.text("engine.kind"),
     )
     if settings.stale_after_ms <= 2 * settings.heartbeat_ms:
         nearer = merged.louder("engine.stale_after", "engine.heartbeat")

@@ -14,6 +14,8 @@ from everstep.torture.state import Attempt, State, Step, base
 
 FINAL_ENDS: Final = frozenset({"attempt.failed", "attempt.timed_out", "attempt.killed"})
 """Ends after which only a retry calls again; an abandoned attempt uses up none."""
+NO_PROCESS: Final = "x_"
+"""How holders begin that are no process: their calls are made wherever there is a place."""
 COUNTED_ENDS: Final = FINAL_ENDS - {"attempt.killed"}
 """A call that was ended because somebody paused the task uses up none either."""
 
@@ -71,15 +73,18 @@ def _not_after_its_end(state: State, effect: Effect) -> Iterator[Violation]:
 
 
 def _one_incarnation(states: dict[str, State], starts: Sequence[Effect]) -> Iterator[Violation]:
-    """One epoch is carried by one process, and a worker is one process."""
-    carriers: dict[tuple[str, object], tuple[str, int]] = {}
+    """One epoch is carried by one process, and a worker is one process; a holder that is none has one per call."""
+    carriers: dict[tuple[object, ...], tuple[str, int]] = {}
     for effect in starts:
         state = states.get(effect.task)
         attempt = _attempt(state.steps[effect.step], effect.attempt) if state and effect.step in state.steps else None
         if attempt is None:
             continue
         carrier = (effect.incarnation, effect.pid)
-        for scope in ((effect.task, attempt.epoch), ("", attempt.worker)):
+        scopes: tuple[tuple[object, ...], ...] = ((effect.task, attempt.epoch), ("", attempt.worker))
+        if str(attempt.worker).startswith(NO_PROCESS):
+            scopes = ((effect.task, effect.step, attempt.number),)
+        for scope in scopes:
             if carriers.setdefault(scope, carrier) != carrier:
                 what = f"two processes acted for {attempt.worker} in epoch {attempt.epoch}"
                 yield Violation("C4", effect.task, attempt.begun.seq, what)

@@ -35,7 +35,7 @@ class Quiet:
         self._engine.desk._kit.closing = len(self.waits) == self._most
         return Heard(listening=True)
 
-    async def told(self, worker: WorkerId) -> Mapping[TaskId, int]:
+    async def told(self, worker: WorkerId | None) -> Mapping[TaskId, int]:
         return {}
 
     async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:

@@ -199,6 +199,7 @@ class MemoryStore(MemoryTraffic):
             port.Dead(task=kept.new.id, status=kept.row.status, epoch=kept.epoch, worker=holder)
             for kept in self._tasks.values()
             if kept.worker not in (None, worker)
+            and not kept.worker.startswith(i.ELSEWHERE)
             and ((holder := self._workers.get(kept.worker)) is None or holder.released or holder.id in self._fenced)
         ][:limit]
 

@@ -17,6 +17,13 @@ from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import plural
 from everstep.facade.engine import Engine
 
+SAID: Final = {
+    "name": "engine.name",
+    "tasks": "engine.tasks",
+    "kind": "engine.kind",
+    "address": "temporal.address",
+    "namespace": "temporal.namespace",
+}
 LOOK_S: Final = 0.2
 """Between two looks whether anything is left to do."""
 
@@ -27,15 +34,26 @@ LOOK_S: Final = 0.2
     everstep worker --store postgresql://db.example/tasks
     everstep worker --name blue --tasks 200
     everstep worker --once
+    everstep worker --engine temporal --address temporal.example:7233
     """,
 )
 @click.option("--name", metavar="N", help="What it is called in lists [the name of the host].")
 @click.option("--tasks", type=click.IntRange(1, 10_000), metavar="N", help="Tasks at work at the same time [64].")
+@click.option(
+    "--engine",
+    "kind",
+    type=click.Choice(["embedded", "temporal"]),
+    help="Who carries tasks: this process, or a Temporal server [embedded].",
+)
+@click.option("--address", metavar="HOST:PORT", help="Where the Temporal server is [127.0.0.1:7233].")
+@click.option("--namespace", metavar="NS", help="The namespace there [default].")
 @click.option("--once", is_flag=True, help="Leave when nothing can be done any more.")
-def worker(*, name: str | None, tasks: int | None, once: bool) -> int:
+def worker(*, once: bool, **flags: Any) -> int:  # noqa: ANN401 -- click's own arguments
     """Carry every task of the store, together with whoever else does, until Ctrl-C or SIGTERM."""
     current = session()
-    settings = settings_of(current, **{"engine.name": name, "engine.tasks": tasks})
+    settings = settings_of(current, **{key: flags[flag] for flag, key in SAID.items()})
+    if once and settings.engine.kind == "temporal":
+        raise click.UsageError("--once does not go with --engine temporal: what is left to do is known there")
     load_tools(settings)
 
     async def whole() -> int:

@@ -73,7 +73,7 @@ class Neighbours:
             self._loop.hear(task)
         if self._kit.passage.shared is not None:
             self._kit.passage.shared.look()
-        told = await self._news.told(self._kit.worker)
+        told = await self._news.told(self._loop.holder)
         for task, times in told.items():
             if self._told.get(task) != times:
                 self._loop.hear(task)

@@ -21,7 +21,7 @@ from everstep.adapters.stores.postgres.readers import PgReader, PgReaders
 from everstep.adapters.stores.postgres.slots import PgSlots
 from everstep.adapters.stores.sql.apply import Unit
 from everstep.domain.errors import StoreError
-from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
+from everstep.domain.ids import ELSEWHERE, Instant, Seq, TaskId, WorkerId
 from everstep.ports.news import Heard, Unclaimed
 from everstep.ports.worker import Worker
 
@@ -78,9 +78,12 @@ class PgNews:
         heard, self._heard = frozenset(self._heard), set()
         return Heard(tasks=heard, listening=self._listening)
 
-    async def told(self, worker: WorkerId) -> Mapping[TaskId, int]:
+    async def told(self, worker: WorkerId | None) -> Mapping[TaskId, int]:
         """By the partial index of what is held."""
-        found = await self._readers.read(lambda reader: reader.rows("told_tasks", (worker,)))
+        if worker is None:
+            found = await self._readers.read(lambda reader: reader.rows("told_elsewhere", (ELSEWHERE,)))
+        else:
+            found = await self._readers.read(lambda reader: reader.rows("told_tasks", (worker,)))
         return {TaskId(task): times for task, times in found}
 
     async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:

@@ -4,6 +4,7 @@ import json
 from typing import Final
 
 from everstep.adapters.stores.chain import Seal, seal_with
+from everstep.adapters.stores.one_kind import KIND, refuse_other_kind
 from everstep.adapters.stores.postgres.connect import Connection, Durability, connect, read, translated, verify
 from everstep.adapters.stores.postgres.migrate import migrations, refuse_other
 from everstep.domain.record import record
@@ -51,6 +52,10 @@ def prepare(setup: Setup, worker: Worker, clock: Clock) -> tuple[Connection, int
 def register(connection: Connection, worker: Worker, clock: Clock) -> None:
     """One more incarnation."""
     at, age = worker.started_at, clock.now() - worker.heartbeat_at
+    if worker.kind:
+        read(connection, "keep_meta", (KIND, worker.kind))
+        ((recorded,),) = read(connection, "get_meta", (KIND,))
+        refuse_other_kind(recorded, worker)
     read(connection, "forget_workers", {"before": at - FORGET_MS})
     read(connection, "forget_batches")
     who = (worker.id, worker.name, worker.host, worker.pid, worker.version, json.dumps(worker.tools))

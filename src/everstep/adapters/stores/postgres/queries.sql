@@ -501,6 +501,10 @@ ORDER BY t.updated_at, t.num LIMIT 100;
 -- Tasks of this worker that somebody else has written or spoken of.
 SELECT id, told FROM tasks WHERE worker = %s AND told > 0;
 
+-- name: told_elsewhere
+-- Tasks that no process holds, and somebody has written or spoken of.
+SELECT id, told FROM tasks WHERE worker IS NOT NULL AND starts_with(worker, %s) AND told > 0;
+
 -- name: heads_since
 -- How far the journals of these tasks go.
 SELECT id, last_seq FROM tasks WHERE id = ANY (%s::text[]);

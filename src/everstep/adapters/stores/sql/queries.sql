@@ -129,10 +129,10 @@ WHERE heartbeat_at < :before AND (fenced_at IS NOT NULL OR released_at IS NOT NU
   AND id NOT IN (SELECT worker FROM tasks WHERE worker IS NOT NULL);
 
 -- name: find_dead
--- Tasks held by incarnations that are fenced, released or unknown.
+-- Tasks held by incarnations that are fenced, released or unknown; not by holders that are no process.
 SELECT t.id, t.status, t.epoch, w.id, w.name, w.host, w.pid, w.version, w.started_at, w.heartbeat_at, w.released_at
 FROM tasks t INDEXED BY tasks_held LEFT JOIN workers w ON w.id = t.worker
-WHERE t.worker IS NOT NULL AND t.worker != :me
+WHERE t.worker IS NOT NULL AND t.worker != :me AND substr(t.worker, 1, 2) != 'x_'
   AND (w.id IS NULL OR w.fenced_at IS NOT NULL OR w.released_at IS NOT NULL)
 ORDER BY t.num LIMIT :limit;
 
@@ -283,6 +283,10 @@ SELECT value FROM meta WHERE key = ?;
 -- name: put_meta
 -- Said anew, or for the first time.
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: keep_meta
+-- Said once.
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING;
 
 -- name: forget_meta
 -- Not true any more.

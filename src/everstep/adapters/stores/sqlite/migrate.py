@@ -11,12 +11,14 @@ from typing import Final
 
 import apsw
 
+from everstep.adapters.stores.one_kind import KIND, refuse_other_kind
 from everstep.adapters.stores.sql.migrations import Migration, migrations_of
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
 from everstep.adapters.stores.sqlite.sql import sql
 from everstep.domain.errors import StoreRefused
 from everstep.domain.ids import Instant
 from everstep.ports.fault import Fault, no_fault
+from everstep.ports.store import Worker
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
@@ -121,3 +123,10 @@ def _apply(
         if note is not None:
             connection.execute(*note)
         fault("migrate.apply.mid")
+
+
+def keep_kind(connection: apsw.Connection, worker: Worker) -> None:
+    """How tasks of this store are carried is said once; raises StoreRefused."""
+    if worker.kind:
+        read(connection, "keep_meta", (KIND, worker.kind))
+        refuse_other_kind(one(connection, "get_meta", (KIND,)), worker)

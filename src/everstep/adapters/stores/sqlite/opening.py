@@ -24,7 +24,14 @@ from everstep.adapters.stores.sqlite.connect import (
     translated,
 )
 from everstep.adapters.stores.sqlite.lock import Lock, resolve
-from everstep.adapters.stores.sqlite.migrate import make_file, migrate, migrations, refuse_foreign, version_of
+from everstep.adapters.stores.sqlite.migrate import (
+    keep_kind,
+    make_file,
+    migrate,
+    migrations,
+    refuse_foreign,
+    version_of,
+)
 from everstep.domain.ids import Instant
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
@@ -138,6 +145,7 @@ def _backup(path: Path, at: Instant, fault: Fault, version: int) -> None:
 def _register(connection: apsw.Connection, worker: Worker, lock: Lock) -> None:
     """The lock proves that every other incarnation is dead, however young its last beat is."""
     at = worker.started_at
+    keep_kind(connection, worker)
     read(connection, "fence_workers", {"at": at, "me": worker.id, "before": _EVER})
     read(connection, "forget_workers", {"before": at - FORGET_MS})
     columns = (worker.id, worker.name, worker.host, worker.pid, worker.version, at, worker.heartbeat_at)

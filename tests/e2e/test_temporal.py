@@ -1,0 +1,167 @@
+"""What is Temporal's own: its workflow, its histories, its cancel; and that a store has one kind of engines."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowHistory
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
+
+from everstep import Engine, Plan, Task, durable, tool
+from everstep.adapters.temporal.workflow import NAME, CarriedTask
+from everstep.domain.values import JsonObject
+from everstep.errors import EverstepError
+from everstep.torture.checker import check
+from tests.e2e.carriers import QUICK
+from tests.temporal import DevServer, dev_server
+
+HISTORIES = Path(__file__).parent / "histories"
+PATIENCE_S = 120
+pytestmark = pytest.mark.req("X.3")
+
+
+class Held:
+    """A tool that waits."""
+
+    def __init__(self) -> None:
+        self.begun, self.release = asyncio.Event(), asyncio.Event()
+        self.calls = 0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[DevServer]:
+    with dev_server() as one:
+        yield one
+
+
+@tool("there.add", effect="pure")
+async def add(a: int, b: int) -> int:
+    """The sum."""
+    return a + b
+
+
+@durable("sum-there", version="1")
+async def sum_up(ctx: Any, n: int) -> dict[str, int]:
+    """One call after the other."""
+    total = 0
+    for one in range(n):
+        total = await ctx.call(add, {"a": total, "b": one})
+    return {"total": total}
+
+
+def hold_of(held: Held) -> object:
+    @tool("there.hold", effect="idempotent")
+    async def hold() -> str:
+        """Wait."""
+        held.calls += 1
+        held.begun.set()
+        await held.release.wait()
+        return "held"
+
+    return hold
+
+
+def config(server: DevServer, queue: str, **engine: str) -> JsonObject:
+    return {
+        "engine": {**QUICK, "kind": "temporal", **engine},
+        "temporal": {"address": server.address, "queue": queue},
+    }
+
+
+@pytest.fixture
+async def held() -> Held:
+    return Held()
+
+
+@pytest.fixture
+async def engine(server: DevServer, held: Held, tmp_path: Path) -> AsyncIterator[Engine]:
+    """On one file: a worker and its own door."""
+    tools = (add, sum_up, hold_of(held))
+    async with Engine(tmp_path / "everstep.db", tools=tools, config=config(server, tmp_path.name)) as opened:
+        yield opened
+        held.release.set()
+    assert check(tmp_path / "everstep.db") == []
+
+
+async def ended(task: Task) -> str:
+    return (await asyncio.wait_for(task.result(), PATIENCE_S)).status
+
+
+def hold_plan() -> Plan:
+    return Plan.from_dict({"name": "h", "steps": [{"id": "a", "tool": "there.hold"}]})
+
+
+async def test_a_durable_function(engine: Engine) -> None:
+    result = await asyncio.wait_for(engine.run(sum_up, {"n": 4}), PATIENCE_S)
+    assert (result.status, result.outputs) == ("completed", {"total": 6})
+
+
+async def test_who_cancels_the_workflow_cancels_the_task(engine: Engine, server: DevServer, held: Held) -> None:
+    task = await engine.start(hold_plan())
+    await asyncio.wait_for(held.begun.wait(), PATIENCE_S)
+    client = await Client.connect(server.address)
+    assert (await client.get_workflow_handle(task.id).query("turn"))["open"][0]["step"] == "a"
+    await client.get_workflow_handle(task.id).cancel()
+    assert await ended(task) == "cancelled"
+
+
+async def test_a_workflow_that_is_terminated_is_begun_again(engine: Engine, server: DevServer, held: Held) -> None:
+    task = await engine.start(hold_plan())
+    await asyncio.wait_for(held.begun.wait(), PATIENCE_S)
+    client = await Client.connect(server.address)
+    await client.get_workflow_handle(task.id).terminate("to see what happens")
+    held.begun.clear()
+    await task.pause()  # somebody says something about it
+    await task.resume()
+    await asyncio.wait_for(held.begun.wait(), PATIENCE_S)
+    held.release.set()
+    assert await ended(task) == "completed"
+    assert held.calls == 2, "it may be repeated, and nobody knows what became of the first call"
+
+
+async def test_a_store_has_one_kind(server: DevServer, tmp_path: Path) -> None:
+    store, there = tmp_path / "everstep.db", config(server, tmp_path.name)
+    async with Engine(store, config=there):
+        pass
+    with pytest.raises(EverstepError) as refused:
+        await Engine(store).open()
+    assert refused.value.code == "store_refused"
+    assert "embedded" in str(refused.value)
+    assert "engine.kind" in str(refused.value.what_to_do)
+    async with Engine(store, worker=False):
+        """Who carries nothing is of no kind."""
+    async with Engine(tmp_path / "other.db"):
+        pass
+    with pytest.raises(EverstepError) as refused:
+        await Engine(tmp_path / "other.db", config=there).open()
+    assert refused.value.code == "store_refused"
+
+
+async def test_histories_replay(engine: Engine, server: DevServer) -> None:
+    """Those of this run, and those that were recorded when the workflow had its form of today."""
+    steps: list[Any] = [{"id": f"s{n}", "tool": "there.add", "with": {"a": n, "b": 1}} for n in range(3)]
+    steps.insert(1, {"id": "w", "tool": "wait", "with": {"for": "50ms"}})
+    task = await engine.start(Plan.from_dict({"name": "r", "steps": steps}))
+    assert await ended(task) == "completed"
+    client = await Client.connect(server.address)
+    await client.get_workflow_handle(task.id).result()
+    fresh = await client.get_workflow_handle(task.id).fetch_history()
+    recorded = [WorkflowHistory.from_json(file.stem, file.read_text()) for file in sorted(HISTORIES.glob("*.json"))]
+    assert recorded
+    replayer = Replayer(workflows=[CarriedTask], workflow_runner=UnsandboxedWorkflowRunner())
+    for history in (fresh, *recorded):
+        await replayer.replay_workflow(history)
+
+
+def test_nothing_of_it_is_imported_otherwise(tmp_path: Path) -> None:
+    code = "import sys, everstep.bootstrap, everstep.doors.cli.worker_command; print('temporalio' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=dict(os.environ), capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.split() == ["False"]
+    assert NAME == "everstep.task"
