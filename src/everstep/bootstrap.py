@@ -28,7 +28,7 @@ from everstep.adapters.tools.function import FunctionAdapter
 from everstep.adapters.tools.mcp_agreeing import Agreement
 from everstep.adapters.tools.mcp_proxied import Proxied
 from everstep.adapters.tools.resource import Library, ResourceTools, Source
-from everstep.adapters.tools.shipped import Walls, shipped, walls_of
+from everstep.adapters.tools.shipped import Walls, browser_walls, shipped, walls_of
 from everstep.adapters.tools.subplan import PlanTools
 from everstep.authoring.durable import DurableFunction
 from everstep.authoring.tool import FunctionTool
@@ -184,9 +184,9 @@ def secrets_of(settings: Settings, given: Mapping[str, str]) -> KnownSecrets:
     return KnownSecrets(gather(given, os.environ, settings.secrets_dir), settings.grants)
 
 
-async def tried_walls(settings: Settings) -> JsonObject | None:
-    """What this machine really puts around a program."""
-    return await tried(walls_of(settings).uid)
+async def tried_walls(settings: Settings) -> JsonObject:
+    """What this machine really puts around a program, and around the browser; nothing: no program can be started."""
+    return {**(await tried(walls_of(settings).uid) or {}), "browser": browser_walls(settings)}
 
 
 def adapters_of(

@@ -175,6 +175,18 @@ def test_tools(here: Project) -> None:
     assert here.run("tools", "my.hold", "--json").json["effect"] == "pure"
 
 
+@pytest.mark.req("DoD.5")
+def test_doctor_says_what_stands_around_the_browser(here: Project) -> None:
+    """As weak as it is, and not a word about it where there is none."""
+    assert "browser" not in {one["name"] for one in here.run("doctor", "--json").json["checks"]}
+    with (here.path / "everstep.toml").open("a") as settings:
+        settings.write("\n[browser]\nenabled = true\n")
+    (row,) = [one for one in here.run("doctor", "--json").json["checks"] if one["name"] == "browser"]
+    assert row["status"] == "warning"
+    assert row["detail"].startswith("limited: every connection through our proxy")
+    assert "missing: " in row["detail"]
+
+
 def test_doctor(here: Project) -> None:
     well = here.run("doctor")
     assert (well.code, "all well" in well.err) == (0, True)

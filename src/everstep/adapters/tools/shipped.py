@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from everstep.adapters.isolation.bounds import Walls, walls_of
 from everstep.adapters.secrets import KnownSecrets
 from everstep.adapters.threads import Threads
+from everstep.adapters.tools.browsing import browser_walls
 from everstep.adapters.tools.file import FileTools
 from everstep.adapters.tools.file_roots import roots_of
 from everstep.adapters.tools.inward import inward
@@ -14,7 +15,7 @@ from everstep.ports.adapter import ToolAdapter
 from everstep.settings import Settings
 from everstep.wire.values import Codec
 
-__all__ = ["Walls", "shipped", "walls_of"]
+__all__ = ["Walls", "browser_walls", "shipped", "walls_of"]
 
 
 def shipped(settings: Settings, codec: Codec, threads: Threads, secrets: KnownSecrets) -> Iterator[ToolAdapter]:

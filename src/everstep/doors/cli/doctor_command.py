@@ -55,7 +55,7 @@ def doctor(*, fix: bool) -> int:
         if fix:
             _repair(settings)
         found = [*checks, *_place(settings), await _holder(settings), *_modes(settings), await _tools(opening)]
-        found.append(await _walls(settings))
+        found += await _walls(settings)
         return tell(current, found)
 
     return perform_steps(act)
@@ -176,12 +176,14 @@ def _repair(settings: Settings) -> None:
         path.chmod(mode)
 
 
-async def _walls(settings: Settings) -> Check:
+async def _walls(settings: Settings) -> list[Check]:
     from everstep.doors.cli.doctor_walls import walls
 
-    said, whole = await walls(settings)
-    fix = None if whole else "programs of untrusted plans are refused; of others, this is what holds them"
-    return Check("programs", "ok" if whole else "warning", said, fix)
+    found = []
+    for name, said, whole in await walls(settings):
+        fix = None if whole else f"{name}: untrusted plans are refused; for others, this is what holds"
+        found.append(Check(name, "ok" if whole else "warning", said, fix))
+    return found
 
 
 async def _tools(opening: Opening) -> Check:

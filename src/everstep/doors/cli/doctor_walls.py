@@ -1,5 +1,6 @@
 """What stands around programs on this machine, in words, for `everstep doctor`."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from everstep.bootstrap import tried_walls
@@ -18,10 +19,26 @@ LIMITS: Final = {
 """What keeps a program to each limit: with a control group, and without one."""
 
 
-async def walls(settings: Settings) -> tuple[str, bool]:
-    """One line, and whether all of them stand."""
-    held: dict[str, Any] | None = await tried_walls(settings)
-    if held is None:
+async def walls(settings: Settings) -> Iterator[tuple[str, str, bool]]:
+    """Around what, one line, and whether all of them stand."""
+    held: dict[str, Any] = await tried_walls(settings)
+    found = [("programs", *_programs(held))]
+    if held["browser"] is not None:
+        found.append(("browser", *_browser(held["browser"])))
+    return iter(found)
+
+
+def _browser(held: dict[str, Any]) -> tuple[str, bool]:
+    if held["program"] is None:
+        return "browser.enabled, but there is no Chromium here: apt-get install chromium", False
+    sandbox = "Chromium's own sandbox" if held["browser_sandbox"] else "no sandbox of Chromium's own (we are root)"
+    lacking = ", ".join(held["missing"])
+    said = f"{held['level']}: every connection through our proxy, {sandbox}; missing: {lacking}; {held['program']}"
+    return said, not held["missing"]
+
+
+def _programs(held: dict[str, Any]) -> tuple[str, bool]:
+    if "level" not in held:
         return "no program can be started behind walls here", False
     layers = [f"user {held['uid']}", *(f"{name} namespace" for name in held["namespaces"])]
     layers += [f"Landlock {held['landlock_abi']}"] if held["landlock_abi"] else []
