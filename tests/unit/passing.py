@@ -20,6 +20,8 @@ async def pass_time(engine: TestEngine, tasks: Sequence[Task], length: str = "1s
 
 async def ends(engine: TestEngine, *tasks: Task) -> list[Result]:
     """As soon as every one of them stands or has ended."""
+    for task in tasks:
+        await task.refresh()
     waiting = [asyncio.ensure_future(task.result(on_pause="return")) for task in tasks]
     while not all(one.done() for one in waiting):
         await pass_time(engine, tasks)
