@@ -261,7 +261,8 @@ class TaskBridge:
     async def set_task_variables(self, task: str, variables: JsonObject) -> None:
         """Keep values with it; null deletes, `_workflow.` is refused."""
         state = await self._engine.desk.get(task, self._engine.who)
-        await self._handing.set_variables(state.id, self._engine.who, variables)
+        most = int(str(self._engine.settings.said["mcp.variables"].value))
+        await self._handing.set_variables(state.id, self._engine.who, variables, bytes_max=most)
 
     async def continue_workflow_task(self, task: str, tool: str, arguments: JsonObject) -> JsonValue:
         """Make one call for it; the tool's result. Raises what went wrong."""

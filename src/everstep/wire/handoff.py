@@ -5,7 +5,7 @@ from typing import Final
 
 from everstep.domain.continuation import at_hand
 from everstep.domain.errors import Validation
-from everstep.domain.ids import StepPath, idempotency_key
+from everstep.domain.ids import CALL, StepPath, idempotency_key, item_path
 from everstep.domain.pauses import Pause
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
@@ -21,7 +21,7 @@ RESULT: Final = "_workflow.result."
 PAUSE_REASON: Final = "_workflow.pause_reason"
 EXTRA: Final = "_workflow.extra."
 SCHEMA: Final = "everstep.handoff/1"
-STRING_CHARS_MAX: Final = 64 * 1024
+STRING_BYTES_MAX: Final = 64 * 1024
 DEPTH_MAX: Final = 10
 
 
@@ -62,7 +62,7 @@ def variables_json(state: TaskState, name: str, *, bytes_max: int = 1024 * 1024)
     for key, step, value in _results(state):
         size = value.size_bytes if isinstance(value, Sealed) else 0
         if isinstance(value, Sealed):
-            fits = value.present and size <= room and _flat(value.value, DEPTH_MAX)
+            fits = value.present and size <= room and is_shown(value.value)
             found[key] = value.value if fits else _elsewhere(value, f"task://{name}/steps/{step}/output")
             room -= size if fits else 0
         else:
@@ -82,15 +82,15 @@ def _results(state: TaskState) -> Iterator[tuple[str, str, Sealed | JsonObject]]
         yield EXTRA + door_name(tool), "", failed if said.output is None else said.output
 
 
-def _flat(value: JsonValue, depth: int) -> bool:
+def is_shown(value: JsonValue, depth: int = DEPTH_MAX) -> bool:
     """Whether a value is shallow enough, and no text in it too long."""
     if isinstance(value, str):
-        return len(value.encode()) <= STRING_CHARS_MAX
+        return len(value.encode()) <= STRING_BYTES_MAX
     if depth == 0:
         return False
     if isinstance(value, list):
-        return all(_flat(one, depth - 1) for one in value)
-    return all(_flat(one, depth - 1) for one in value.values()) if isinstance(value, dict) else True
+        return all(is_shown(one, depth - 1) for one in value)
+    return all(is_shown(one, depth - 1) for one in value.values()) if isinstance(value, dict) else True
 
 
 def _elsewhere(sealed: Sealed, uri: str) -> JsonObject:
@@ -109,9 +109,10 @@ def packet_json(state: TaskState, name: str) -> JsonObject:
         tool = door_name(step.tool_used or spec.tool or "resource.read")
         uri = f"task://{name}/steps/{spec.id}/output"
         completed.append({"step": spec.id, "tool": tool, "digest": step.output.digest, "uri": uri})
-        if step.last_effect not in (None, Effect.PURE):
-            key = idempotency_key(state.id, step.path, step.tries)
-            effects.append({"step": spec.id, "tool": tool, "effect": str(step.last_effect), "key": key})
+        call = state.steps.get(item_path(spec.id, CALL), step)
+        if call.last_effect not in (None, Effect.PURE):
+            key = idempotency_key(state.id, call.path, call.tries)
+            effects.append({"step": spec.id, "tool": tool, "effect": str(call.last_effect), "key": key})
     left: list[JsonValue] = [
         {
             "step": one.step,

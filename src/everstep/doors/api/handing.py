@@ -52,14 +52,19 @@ async def variables(back: Backing, asked: Asked) -> Response:
     """`_workflow.*`, and what the client keeps with the task."""
     state = await find_task(back, asked)
     await fetch(back, state)
-    return reply(variables_json(state, asked.params["task"]))
+    return reply(variables_json(state, asked.params["task"], bytes_max=_most(back)))
 
 
 async def set_variables(back: Backing, asked: Asked) -> Response:
     """Keep values for the client; null deletes. For the MCP door alone."""
     seen = await find_task(back, asked)
-    state = await Handing(back.desk).set_variables(seen.id, asked.who, asked.fields.map("variables") or {})
-    return reply(variables_json(state, asked.params["task"]))
+    changes = asked.fields.map("variables") or {}
+    state = await Handing(back.desk).set_variables(seen.id, asked.who, changes, bytes_max=_most(back))
+    return reply(variables_json(state, asked.params["task"], bytes_max=_most(back)))
+
+
+def _most(back: Backing) -> int:
+    return int(str(back.settings.said["mcp.variables"].value))
 
 
 async def handoff(back: Backing, asked: Asked) -> Response:

@@ -40,6 +40,8 @@ class View:
     """Seconds of work left, `{p10, p50, p90}`, if anything is known."""
     aside: JsonObject = field(default_factory=dict)
     """Questions that the client has put aside, and how often others were asked."""
+    variables_bytes: int = 1024 * 1024
+    """How much of the results it is shown with the task; the rest is named."""
 
 
 def askable(state: TaskState, view: View) -> list[Pause]:

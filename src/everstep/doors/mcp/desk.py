@@ -164,4 +164,5 @@ class DoorDesk:
             elicits=client.elicits,
             actor_kind="human" if human else "llm",
             aside=kept["notes"],
+            variables_bytes=self.limits.variables_bytes,
         )

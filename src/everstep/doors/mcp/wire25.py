@@ -37,7 +37,8 @@ def flat_json(state: TaskState, view: View) -> JsonObject:
 
 def task_json(state: TaskState, view: View) -> JsonObject:
     """A poll, with the variables."""
-    return {**flat_json(state, view), "_meta": {**variables_json(state, view.handle), **seen_json(state, view)}}
+    variables = variables_json(state, view.handle, bytes_max=view.variables_bytes)
+    return {**flat_json(state, view), "_meta": {**variables, **seen_json(state, view)}}
 
 
 def result_json(state: TaskState, view: View) -> JsonObject:

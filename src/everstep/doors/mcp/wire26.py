@@ -31,7 +31,7 @@ def created_json(state: TaskState, view: View) -> JsonObject:
 def task_json(state: TaskState, view: View) -> JsonObject:
     """A poll: where it stands, with its result, its error, or what it asks; variables in `_meta`."""
     body = {"resultType": "complete", **detail_json(state, view)}
-    body["_meta"] = {**variables_json(state, view.handle), **seen_json(state, view)}
+    body["_meta"] = {**variables_json(state, view.handle, bytes_max=view.variables_bytes), **seen_json(state, view)}
     return body
 
 
