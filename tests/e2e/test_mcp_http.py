@@ -90,7 +90,7 @@ async def official(folder: Path, url: str) -> AsyncIterator[ClientSession]:
 
 @pytest.mark.req("FNDX-01", "FNDX-02", "EXEC-01", "EXEC-05", "HAND-03", "HAND-03.a", "CONT-01", "CONT-02", "INTG-04")
 async def test_the_official_client_over_http_and_a_server_that_is_killed(tmp_path: Path) -> None:
-    """`everstep mcp --http`, killed after the hand-over and after a call: other connections go on with the task."""
+    """`everstep mcp --http`, killed after the hand-over, after every call and after the end: others go on with it."""
     folder = make_project(tmp_path)
     async with served(folder, "mcp", "--http", killed=True) as url, official(folder, url) as client:
         begun = await client.get_prompt("data-pipeline", {"source": "http://a.test/x"})
@@ -103,15 +103,21 @@ async def test_the_official_client_over_http_and_a_server_that_is_killed(tmp_pat
     async with served(folder, "mcp", "--http", killed=True) as url, official(folder, url) as client:
         made = await client.call_tool("fetch_data", {"source": "mirror"}, meta=meta)
         assert made.structured_content == {"lines": ["a,1"]}
-    async with served(folder, "mcp", "--http") as url, official(folder, url) as client:
+    async with served(folder, "mcp", "--http", killed=True) as url, official(folder, url) as client:
         await client.call_tool("transform_data", {"data": "<output from raw_data>", "format": "rows"}, meta=meta)
+    async with served(folder, "mcp", "--http", killed=True) as url, official(folder, url) as client:
         last = await client.call_tool("store_data", {"payload": [["a", 1]]}, meta=meta)
         assert last.meta is not None
         assert {one["status"] for one in last.meta["steps"]} == {"completed"}
+    async with served(folder, "mcp", "--http", killed=True) as url, official(folder, url) as client:
         extra = await client.call_tool("fetch_data", {"source": "mirror"}, meta=meta)
         assert not extra.is_error
         ended = await client.call_tool("complete_task", {"task": begun.meta["task_id"], "result": {"stored": 1}})
         assert not ended.is_error
+    async with served(folder, "mcp", "--http") as url, official(folder, url) as client:
+        shown = await client.call_tool("get_task", {"task": begun.meta["task_id"]})
+        assert shown.structured_content is not None
+        assert (shown.structured_content["status"], shown.structured_content["outputs"]) == ("completed", {"stored": 1})
         late = await client.call_tool("fetch_data", {"source": "mirror"}, meta=meta)
         assert late.is_error
     called = (tmp_path / "calls.log").read_text().split()

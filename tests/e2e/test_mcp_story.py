@@ -131,7 +131,7 @@ async def test_the_server_goes_on_by_itself(tmp_path: Path) -> None:
         assert result["structuredContent"]["outputs"] == {"completed": True, "steps_completed": 3}
 
 
-MOMENTS = ["prompt", "fetch", "transform", "store"]
+MOMENTS = ["prompt", "fetch", "transform", "store", "complete"]
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -144,18 +144,22 @@ async def test_the_server_is_killed_between_two_moments(tmp_path: Path, moment: 
         "transform": ("transform_data", {"data": "<output from raw_data>"}),
         "store": ("store_data", {"payload": [["a", 1]]}),
     }
-    todo = MOMENTS[1:]
+    todo = MOMENTS[1:-1]
     async with wire(folder, MODERN) as client:
         task = (await prompt(client))["_meta"]["task_id"]
         while todo and MOMENTS.index(todo[0]) <= MOMENTS.index(moment):
             tool, arguments = calls[todo.pop(0)]
             await client.call(tool, arguments, task)
+        if moment == "complete":
+            await completed(client, task)
         os.kill(client.process.pid, signal.SIGKILL)
     async with wire(folder, LEGACY) as client:
         for step in todo:
             tool, arguments = calls[step]
             assert not (await client.call(tool, arguments, task))["isError"]
-        await completed(client, task)
+        if moment != "complete":
+            await completed(client, task)
+        assert (await client.good("tasks/get", {"taskId": task}))["status"] == "completed"
     assert (tmp_path / "calls.log").read_text().split() == ["fetch", "fetch", "transform", "store"]
 
 
