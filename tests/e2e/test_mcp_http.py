@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from websockets.asyncio.client import connect
 
 from tests.e2e.mcp_project import HANDOFF, LEGACY, MODERN, REASON, TASKS, environment, make_project
 
@@ -136,13 +137,37 @@ async def token(folder: Path, *words: str) -> str:
     return str(json.loads(out)["value"])
 
 
-@pytest.mark.req("INTG-04", "CONT-03")
+async def reasons_at_every_door(folder: Path, url: str, token: str) -> set[str]:
+    """Why the only task stands still, letter by letter: journal, HTTP, WebSocket, command line."""
+    bearer = {"authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=bearer, timeout=30, base_url=url) as http:
+        (pause,) = (await http.get("/v1/inbox")).json()["items"]
+        events = (await http.get(f"/v1/tasks/{pause['task']}/events?after=0")).json()["events"]
+    place = f"ws{url.removeprefix('http')}/v1/tasks/{pause['task']}/events?after=0"
+    async with asyncio.timeout(30), connect(place, additional_headers=bearer, proxy=None) as socket:
+        while (told := json.loads(await socket.recv()).get("event") or {}).get("type") != "pause.opened":
+            pass
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "everstep", "--json", "inbox"),
+        cwd=folder,
+        env=environment(),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    opened = next(one for one in events if one["type"] == "pause.opened")
+    (shown,) = json.loads(out)["items"]
+    found = (pause["reason"], opened["data"]["reason"], told["data"]["reason"], shown["reason"])
+    return {json.dumps(one) for one in found}
+
+
+@pytest.mark.req("INTG-04", "CONT-03", "EXEC-02.f")
 async def test_the_story_over_http_and_whose_it_is(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
     async with served(folder) as url:
         ana = Visitor(url, (folder / ".everstep" / "token").read_text().strip())
         begun = await ana.good("prompts/get", name="data-pipeline", arguments={"source": "http://a.test/x"})
         assert begun["messages"][-1]["content"]["text"] == HANDOFF
+        assert await reasons_at_every_door(folder, url, ana.token) == {json.dumps(begun["_meta"]["pause_reason"])}
         task = begun["_meta"]["task_id"]
         meta = {"_task_id": task}
         made = await ana.good("tools/call", name="fetch_data", arguments={"source": "mirror"}, _meta=meta)

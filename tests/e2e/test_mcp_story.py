@@ -63,7 +63,7 @@ async def completed(client: Wire, task: str) -> dict[str, Any]:
 
 
 @BOTH
-@pytest.mark.req("FNDX-01", "EXEC-03", "HAND-01", "CONT-01", "INTG-04")
+@pytest.mark.req("FNDX-01", "EXEC-02.d", "EXEC-03", "HAND-01", "CONT-01", "INTG-04")
 async def test_the_whole_story(tmp_path: Path, era: str) -> None:
     async with wire(make_project(tmp_path), era) as client:
         begun = await prompt(client)
@@ -81,6 +81,7 @@ async def test_the_whole_story(tmp_path: Path, era: str) -> None:
             "pause_reason": REASON,
         }
         assert all(task not in text for _, text in spoken(begun))
+        assert (await client.good("tasks/get", {"taskId": task}))["_meta"]["_workflow.pause_reason"] == REASON
         first = await client.call("fetch_data", {"source": "http://mirror.test/x"}, task)
         assert first["content"] == [{"type": "text", "text": '{"lines":["a,1"]}'}]
         assert first["structuredContent"] == {"lines": ["a,1"]}
@@ -131,11 +132,23 @@ async def test_the_server_goes_on_by_itself(tmp_path: Path) -> None:
         assert result["structuredContent"]["outputs"] == {"completed": True, "steps_completed": 3}
 
 
+async def listed(folder: Path) -> list[dict[str, Any]]:
+    """What `everstep ls` shows."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "everstep", "--json", "ls"),
+        cwd=folder,
+        env=environment(),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    return list(json.loads(out)["items"])
+
+
 MOMENTS = ["prompt", "fetch", "transform", "store", "complete"]
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.req("INTG-04")
+@pytest.mark.req("INTG-04", "FNDX-01")
 async def test_the_server_is_killed_between_two_moments(tmp_path: Path, moment: str) -> None:
     """What was told is there; the next server goes on with it, and nothing is called twice."""
     folder = make_project(tmp_path)
@@ -154,6 +167,10 @@ async def test_the_server_is_killed_between_two_moments(tmp_path: Path, moment: 
             await completed(client, task)
         os.kill(client.process.pid, signal.SIGKILL)
     async with wire(folder, LEGACY) as client:
+        there = await client.good("tasks/get", {"taskId": task})
+        assert there["status"] == {"prompt": "input_required", "complete": "completed"}.get(moment, "working")
+        if moment == "prompt":
+            assert [one["plan"]["name"] for one in await listed(folder)] == ["data-pipeline"]
         for step in todo:
             tool, arguments = calls[step]
             assert not (await client.call(tool, arguments, task))["isError"]

@@ -50,6 +50,12 @@ async def story(store: Path) -> None:
             await bridge.complete_workflow_task(task, {"done": True})
 
 
+def step_result(variables: Any, name: str) -> bool:
+    """Whether a result is shown of it, not an error."""
+    value = variables.get(f"_workflow.result.{name}")
+    return value is not None and "error" not in value
+
+
 async def whole(store: Path) -> int:
     """Every task has its progress, and every verb was done or not; how many tasks there are."""
     async with Engine(store, tools=Work().tools(), worker=False) as engine:
@@ -59,13 +65,15 @@ async def whole(store: Path) -> int:
             variables = variables_json(state, one.id)
             steps = read_progress(variables[PROGRESS]).steps
             assert [step.name for step in steps] == ["fetch", "transform", "store"]
+            ended = {step.name for step in steps if step.status == "completed"}
+            assert ended == {name for name in ("fetch", "transform", "store") if step_result(variables, name)}
             assert {name: variables[name] for name in MINE if name in variables} in ({}, MINE)
             assert (one.status == "completed") == (one.outputs == {"done": True})
             assert (one.status == "completed") == ([step.status for step in steps[1:]] == ["skipped", "skipped"])
         return len(tasks)
 
 
-@pytest.mark.req("FNDX-04")
+@pytest.mark.req("FNDX-04", "EXEC-01.a", "CONT-02")
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at(tmp_path: Path, point: str) -> None:
     store = tmp_path / "work.db"

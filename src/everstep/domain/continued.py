@@ -4,8 +4,10 @@ The arguments are the client's word: they take the place of the plan's for this 
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from everstep.domain.canonical import canonical_text
+from everstep.domain.errors import Validation
 from everstep.domain.failure import Failure
 from everstep.domain.ids import Epoch, StepPath, WorkerId
 from everstep.domain.record import record
@@ -16,6 +18,10 @@ TAKEN_OVER = "workflow"
 """Who asked for the pause of a task that waits for its client."""
 CLIENT, SERVER = "client", "server"
 """Who goes on after a call of the client's: it, or the engine."""
+OWN: Final = "_workflow."
+"""How variables begin that are not the client's."""
+STRING_BYTES_MAX: Final = 64 * 1024
+DEPTH_MAX: Final = 10
 
 
 @record
@@ -91,3 +97,29 @@ class Done:
 
     result: JsonValue
     note: str | None = None
+
+
+def is_shown(value: JsonValue, depth: int = DEPTH_MAX) -> bool:
+    """Whether a value is shallow enough, and no text in it too long."""
+    if isinstance(value, str):
+        return len(value.encode()) <= STRING_BYTES_MAX
+    if depth == 0:
+        return False
+    if isinstance(value, list):
+        return all(is_shown(one, depth - 1) for one in value)
+    return all(is_shown(one, depth - 1) for one in value.values()) if isinstance(value, dict) else True
+
+
+def may_keep(kept: JsonObject, changes: JsonObject, bytes_max: int) -> None:
+    """Raises Validation for a name that is ours, and for more than fits; null deletes."""
+    for name, value in changes.items():
+        if name.startswith(OWN):
+            raise Validation(f"'{name}' is not the client's to set", what_to_do=f"use names without {OWN}")
+        if not is_shown(value):
+            message = f"'{name}' is nested too deeply, or has a text that is too long"
+            raise Validation(message, what_to_do=f"at most {DEPTH_MAX} levels, and texts of {STRING_BYTES_MAX} bytes")
+    whole: JsonObject = {name: value for name, value in {**kept, **changes}.items() if value is not None}
+    size = len(canonical_text(whole).encode())
+    if size > bytes_max:
+        message = f"the variables would have {size} bytes, {bytes_max} are allowed"
+        raise Validation(message, what_to_do="delete some with null, or raise `mcp.variables`")

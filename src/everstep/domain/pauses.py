@@ -108,8 +108,8 @@ class LimitReached:
     """The task has used up what it was given; times in seconds, sizes in bytes."""
 
     limit: str
-    used: float
-    max: float
+    used: int | float
+    max: int | float
 
 
 @record

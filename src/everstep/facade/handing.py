@@ -3,21 +3,18 @@
 from typing import Final
 
 from everstep.domain import events as e
-from everstep.domain.commands import Drafts
 from everstep.domain.continuation import CameOf, came_of, not_made
-from everstep.domain.continued import ClientCall, Done
+from everstep.domain.continued import ClientCall, Done, may_keep
 from everstep.domain.errors import EngineClosed, Validation
-from everstep.domain.ids import PauseId, Seq, TaskId
+from everstep.domain.ids import Seq, TaskId
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.engine import complete_task, continue_task, control
 from everstep.facade.desk import Desk
 from everstep.facade.extra import make_extra
-from everstep.wire.handoff import DEPTH_MAX, STRING_BYTES_MAX, is_shown
 
 ENDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled"})
 _HEARD: Final = ENDS | {"task.continued", "task.paused"}
-OWN: Final = "_workflow."
 """How names of variables begin that only the engine gives."""
 
 
@@ -56,24 +53,12 @@ class Handing:
         return state
 
     async def set_variables(self, task: TaskId, who: e.Who, changes: JsonObject, *, bytes_max: int) -> TaskState:
-        """Keep values for the client; null deletes. Raises Validation if it would be more than `bytes_max` in all."""
+        """Keep values for the client; null deletes. Raises for names of ours, and beyond `bytes_max` in all."""
         self._runtime.require_ready()
-        wrong = [name for name in changes if name.startswith(OWN)]
-        if wrong:
-            raise Validation(f"'{wrong[0]}' is not the client's to set", what_to_do=f"use names without {OWN}")
-        deep = [name for name, value in changes.items() if not is_shown(value)]
-        if deep:
-            message = f"'{deep[0]}' is nested too deeply, or has a text that is too long"
-            raise Validation(message, what_to_do=f"at most {DEPTH_MAX} levels, and texts of {STRING_BYTES_MAX} bytes")
         draft = e.Draft(body=e.TaskUpdated(changes={"variables": changes}))
 
-        def decided(state: TaskState) -> tuple[Drafts, PauseId | None]:
-            kept = {} if state.handover is None else state.handover.variables
-            whole: JsonObject = {name: value for name, value in {**kept, **changes}.items() if value is not None}
-            size = self._kit.codec.seal(whole).size_bytes
-            if size > bytes_max:
-                message = f"the variables would have {size} bytes, {bytes_max} are allowed"
-                raise Validation(message, what_to_do="delete some with null, or raise `mcp.variables`")
-            return (draft,) if changes else (), None
+        def change(state: TaskState) -> tuple[tuple[e.Draft, ...], None]:
+            may_keep({} if state.handover is None else state.handover.variables, changes, bytes_max)
+            return ((draft,) if changes else ()), None
 
-        return await control.command(task, who, self._kit, decided)
+        return await control.command(task, who, self._kit, change)

@@ -20,7 +20,7 @@ from everstep.facade.views import Pause, named
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.sink import Listener
 from everstep.ports.store import PauseFilter
-from everstep.settings import load_settings
+from everstep.settings import Settings, load_settings
 from everstep.testing.clock import NoPulse, VirtualClock
 from everstep.testing.fakes import Fake, with_fakes
 from everstep.wire.values import Codec
@@ -174,6 +174,11 @@ class TestEngine:
     def who(self) -> Who:
         """On whose behalf tests ask."""
         return self._who
+
+    @property
+    def settings(self) -> Settings:
+        """What it runs with."""
+        return self._settings
 
     @property
     def desk(self) -> Desk:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from everstep.domain.continuation import at_hand
+from everstep.domain.continued import is_shown
 from everstep.domain.errors import Validation
 from everstep.domain.ids import CALL, StepPath, idempotency_key, item_path
 from everstep.domain.pauses import Pause
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
-from everstep.domain.remaining import open_question, remaining, shown_status
+from everstep.domain.remaining import error_of, open_question, remaining, shown_status
 from everstep.domain.states import StepStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue, Sealed
@@ -21,8 +21,6 @@ RESULT: Final = "_workflow.result."
 PAUSE_REASON: Final = "_workflow.pause_reason"
 EXTRA: Final = "_workflow.extra."
 SCHEMA: Final = "everstep.handoff/1"
-STRING_BYTES_MAX: Final = 64 * 1024
-DEPTH_MAX: Final = 10
 
 
 def door_name(tool: str) -> str:
@@ -75,22 +73,11 @@ def _results(state: TaskState) -> Iterator[tuple[str, str, Sealed | JsonObject]]
         step = state.steps[StepPath(spec.id)]
         if step.status is StepStatus.COMPLETED and step.output is not None:
             yield RESULT + spec.id, spec.id, step.output
-        elif shown_status(state, step) == "failed" and (error := at_hand(state, step).error) is not None:
-            yield RESULT + spec.id, spec.id, {"error": error.failure.message}
+        elif shown_status(state, step) == "failed" and (error := error_of(state, step)) is not None:
+            yield RESULT + spec.id, spec.id, {"error": error.message}
     for tool, said in (state.handover.extra if state.handover is not None else {}).items():
         failed: JsonObject = {"error": "" if said.failure is None else said.failure.message}
         yield EXTRA + door_name(tool), "", failed if said.output is None else said.output
-
-
-def is_shown(value: JsonValue, depth: int = DEPTH_MAX) -> bool:
-    """Whether a value is shallow enough, and no text in it too long."""
-    if isinstance(value, str):
-        return len(value.encode()) <= STRING_BYTES_MAX
-    if depth == 0:
-        return False
-    if isinstance(value, list):
-        return all(is_shown(one, depth - 1) for one in value)
-    return all(is_shown(one, depth - 1) for one in value.values()) if isinstance(value, dict) else True
 
 
 def _elsewhere(sealed: Sealed, uri: str) -> JsonObject:

@@ -65,8 +65,8 @@ class UncertainOutcome(Struct, tag="uncertainOutcome", tag_field="type", rename=
 
 class LimitReached(Struct, tag="limitReached", tag_field="type", rename="camel"):
     limit: str
-    used: float
-    max: float
+    used: int | float
+    max: int | float
 
 
 class UserRequested(Struct, tag="userRequested", tag_field="type", rename="camel"):

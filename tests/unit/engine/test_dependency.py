@@ -2,18 +2,27 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from everstep import Engine, Plan
+from everstep.domain.bindings import Unresolved, resolve
 from everstep.domain.errors import Conflict, Validation
+from everstep.domain.graph import wire_plan
+from everstep.domain.ids import StepPath
+from everstep.domain.pauses import UnresolvableParams, UnresolvedDependency
+from everstep.domain.scope import StateScope
+from everstep.domain.states import StepStatus
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.engine import hinder
 from everstep.facade.task import Task
 from everstep.ports.tool import Impossible, Transient
 from everstep.testing.engine import TestEngine
 from everstep.torture import checker
 from tests.unit.engine.plans import Tools
+from tests.unit.histories import History, plan, sealed, step
 
 
 def echo(id: str, value: JsonValue = None, **keys: Any) -> JsonObject:
@@ -172,3 +181,37 @@ async def test_the_judge_agrees_on_a_file(tools: Tools, tmp_path: Path) -> None:
             await (pause.run_producer() if answer == "run_producer" else pause.supply_output({"value": 1}))
             assert (await task.result()).outputs == {"last": 1}
     assert [violation._asdict() for violation in checker.check(store)] == []
+
+
+BLAMED = {
+    StepStatus.FAILED: True,
+    StepStatus.SKIPPED: True,
+    StepStatus.PAUSED: True,
+    StepStatus.RUNNING: True,
+    StepStatus.COMPLETED: False,
+}
+"""Whether the producer is to blame, by how it stands; one that completed gave something, but not what was named."""
+
+
+@pytest.mark.req("EXEC-04")
+@pytest.mark.parametrize("status", BLAMED, ids=str)
+def test_who_is_to_blame_follows_from_how_the_producer_stands(status: StepStatus) -> None:
+    history = History(plan(step("make", bind="made"), step("use", arguments={"x": "${made.field}"})))
+    producer = history.state.steps[StepPath("make")]
+    producer.status, producer.output = status, sealed({"other": 1})
+    graph = wire_plan(history.state.plan)
+    gap = resolve(graph.by_id["use"].arguments, StateScope(history.state, graph))
+    assert isinstance(gap, Unresolved)
+    asked: list[Any] = []
+    lap: Any = SimpleNamespace(
+        state=history.state, graph=graph, in_final=False, pause=lambda _path, reason, **_: asked.append(reason)
+    )
+    hinder.unresolved(lap, history.state.steps[StepPath("use")], gap, gap.argument)
+    lacks = UnresolvedDependency(
+        blocked_step=StepPath("use"),
+        missing_output="made",
+        producing_step=StepPath("make"),
+        suggested_tool="some.tool",
+    )
+    broken = UnresolvableParams(blocked_step=StepPath("use"), missing_param="x", suggested_tool="some.tool")
+    assert asked == [lacks if BLAMED[status] else broken]

@@ -91,6 +91,7 @@ STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     int: counts,
     float: seconds,
+    int | float: counts | seconds,
     str | None: st.none() | words,
     int | None: st.none() | counts,
     Instant: instants,

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict
 
-from everstep import Misconfigured, Plan, Transient, tool
+from everstep import Misconfigured, Plan, Transient, Uncertain, tool
 from everstep.bootstrap import Source
 from everstep.doors.api import Api
 from everstep.doors.mcp.bridge import LEGACY, MODERN
@@ -82,6 +82,11 @@ class Work:
             """Multiply"""
             return size["width"] * size["height"]
 
+        @tool("risky")
+        async def risky() -> dict:  # type: ignore[type-arg]
+            """Send, perhaps"""
+            raise Uncertain("the line broke")
+
         async def guide(topic: str) -> str:
             self.calls.append(f"guide {topic}")
             if topic == "none":
@@ -89,7 +94,7 @@ class Work:
             return f"All about {topic}."
 
         guides = Source(template="docs://guides/{topic}", function=guide)
-        return [fetch_data, transform_data, store_data, big, say, area, guides]
+        return [fetch_data, transform_data, store_data, big, say, area, risky, guides]
 
 
 def plan_of(*steps: Mapping[str, Any], **keys: Any) -> Plan:

@@ -46,6 +46,7 @@ A, B = StepPath("a"), StepPath("b")
         ),
         (p.LimitReached(limit="calls", used=5, max=5), "The task reached its limit 'calls' (5 of 5)."),
         (p.UserRequested(by="ana", note=None), "The task was paused by ana."),
+        (p.ResourcePressure(what="memory", level=0.97), "The task waits because of pressure on memory."),
     ],
 )
 def test_every_reason_is_said_in_one_sentence(reason: p.Reason, text: str) -> None:

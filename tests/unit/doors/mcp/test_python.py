@@ -116,6 +116,7 @@ async def test_a_workflow_published_while_it_is_served_is_told(tmp_path: Path) -
         assert door.prompts.offered()[0]["name"] == "later"
 
 
+@pytest.mark.req("INTG-01")
 def test_a_workflow_needs_an_engine() -> None:
     with pytest.raises(SettingsError, match="store"):
         McpServer(None).prompt_workflow(pipeline())

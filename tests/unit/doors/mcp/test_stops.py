@@ -1,5 +1,8 @@
 """Every way in which a workflow stops: typed, logged, the same for every door and told alike with tasks and without."""
 
+import ast
+import asyncio
+import inspect
 import json
 from pathlib import Path
 from typing import Any, get_args
@@ -12,9 +15,12 @@ from everstep import Plan
 from everstep.domain import pauses as p
 from everstep.domain.ids import Instant, PauseId, StepPath, TaskId
 from everstep.domain.pauses import ANSWERS, Pause
+from everstep.doors.mcp import prompts
+from everstep.doors.mcp.story import story_of
 from everstep.mcp import PAUSE_REASON
+from everstep.wire.handoff import variables_json
 from everstep.wire.pause import decode_pause, encode_pause
-from tests.unit.doors.mcp.stage import NEW, pipeline, plan_of, stage
+from tests.unit.doors.mcp.stage import CALLER, NEW, pipeline, plan_of, stage
 from tests.unit.wire.test_event import records
 
 TEXT = {"type": "string"}
@@ -44,12 +50,35 @@ def asking(step: str) -> Plan:
         "toolError": {"id": "a", "tool": "fetch_data", "with": {"source": "nowhere"}, "retry": 0},
         "approvalRequired": {"id": "a", "tool": "say", "with": {"text": "x"}, "approve": True},
         "inputRequired": {"id": "a", "tool": "ask", "with": {"question": "Which?"}},
+        "uncertainOutcome": {"id": "a", "tool": "risky"},
+        "limitReached": {"id": "a", "tool": "say", "with": {"text": "x"}},
     }
     inputs = {"gone": "string", "size": "object"}
-    return plan_of({"id": "z", "tool": "say", "with": {"text": "first"}}, steps[step], inputs=inputs)
+    limits = {"limits": {"calls": 1}} if step == "limitReached" else {}
+    return plan_of({"id": "z", "tool": "say", "with": {"text": "first"}}, steps[step], inputs=inputs, **limits)
 
 
-STOPS = ["unresolvableParams", "schemaMismatch", "toolError", "approvalRequired", "inputRequired"]
+ANSWER = "1. Call answer_pause with {answers}\n   Note: The server goes on by itself after the answer.\n"
+SAID = {
+    "unresolvableParams": (
+        "Could not resolve parameter 'text' for step 'a'.",
+        '1. Call say with {"text":"<prompt arg gone>"}\n',
+    ),
+    "schemaMismatch": (
+        "Step 'a' has missing required fields: size.height, size.width.",
+        '1. Call area with {"size":{}}\n',
+    ),
+    "toolError": ("Step 'a' failed: connection refused.", ""),
+    "approvalRequired": ("Step 'a' needs approval before it runs.", ANSWER),
+    "inputRequired": ("Step 'a' needs an answer: Which?", ANSWER),
+    "uncertainOutcome": (
+        "Step 'a' was interrupted and may already have happened. Check before anything is repeated.",
+        ANSWER,
+    ),
+    "limitReached": ("The task reached its limit 'calls' (1 of 1).", ANSWER),
+}
+"""The whole of the last message, by why it stands still: what happened, and what remains."""
+STOPS = [*SAID]
 GIVEN = {"size": "{}"}
 
 
@@ -75,9 +104,57 @@ async def test_a_stop_is_typed_logged_and_the_same_everywhere(kind: str) -> None
         assert {name for name, status in progress.items() if status == "completed"} == kept - {"a"}
         assert polled["everstep/seq"] == journal[-1]["seq"]
         lines = [fields for event, fields in on.engine.sink.notes if event == "a task waits"]
-        assert [(line["task"], line["step"], line["reason"]) for line in lines] == [(task["id"], "a", kind)]
+        step = None if kind == "limitReached" else "a"
+        assert [(line["task"], line["step"], line["reason"]) for line in lines] == [(task["id"], step, kind)]
         last = told["messages"][-1]
-        assert (last["role"], "To continue the workflow" in last["content"]["text"]) == ("assistant", True)
+        happened, remains = SAID[kind]
+        answers = json.dumps({"answer": "|".join(one["answer"] for one in item["answers"])}, separators=(",", ":"))
+        asks = "To continue the workflow, make these tool calls:"
+        assert last["content"]["text"] == f"{happened}\n\n{asks}\n\n{remains.replace('{answers}', answers)}"
+        assert last["role"] == "assistant"
+
+
+@pytest.mark.req("EXEC-01.a")
+async def test_whoever_looks_while_it_runs_sees_one_moment_of_the_journal() -> None:
+    """Every poll is what the journal says up to the event it names: nothing of later, nothing missing."""
+    async with stage() as on:
+        asking = asyncio.ensure_future(on.prompt(MIRROR))
+        seen: dict[int, Any] = {}
+        handle = ""
+        while not asking.done():
+            await asyncio.sleep(0)
+            for task in await on.all_tasks():
+                handle = (await on.desk.view(NEW, (await on.desk.story(NEW, task["id"])).state)).handle
+                polled = (await on.tasks.get(NEW, handle))["_meta"]
+                seen[polled["everstep/seq"]] = polled
+        (task,) = await on.all_tasks()
+        journal = (await on.ask("GET", f"/v1/tasks/{task['id']}/events?after=0"))["events"]
+        assert len(seen) > 1, "it was looked at on its way"
+        for seq, polled in seen.items():
+            told = await story_of(on.desk.channel, CALLER, task["id"], [one for one in journal if one["seq"] <= seq])
+            variables = variables_json(told.state, handle)
+            assert {name: value for name, value in polled.items() if name.startswith("_workflow.")} == variables
+
+
+@pytest.mark.req("FNDX-05")
+def test_there_is_one_way_to_tell_a_workflow() -> None:
+    """Plain and task-backed prompts use the same functions to make, follow, read and tell a task."""
+    tree = ast.parse(inspect.getsource(prompts))
+    calls: dict[str, set[str]] = {
+        one.name: {
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            for node in ast.walk(one)
+            if isinstance(node, ast.Call)
+        }
+        for one in ast.walk(tree)
+        if isinstance(one, ast.AsyncFunctionDef | ast.FunctionDef)
+    }
+    assert {"_wait", "_read", "_told"} <= calls["_plain"] & calls["_backed"]
+    assert [name for name, used in calls.items() if "transcript" in used] == ["_told"]
+    assert [name for name, used in calls.items() if "_make" in used] == ["get", "_plain"]
+    folder = Path(prompts.__file__).parent
+    users = [file.name for file in folder.glob("*.py") if "transcript(" in file.read_text(encoding="utf-8")]
+    assert sorted(users) == ["prompts.py", "workflow.py"]
 
 
 @pytest.mark.req("FNDX-05", "INTG-02")
