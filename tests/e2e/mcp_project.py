@@ -188,7 +188,7 @@ class Wire:
 
     async def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             line = await self.process.stdout.readline()
         assert line, "the server has gone"
         found: dict[str, Any] = json.loads(line)  # nothing but the protocol is on stdout
@@ -198,7 +198,7 @@ class Wire:
         """Close our end; the server stops in order."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             return await self.process.wait()
 
 

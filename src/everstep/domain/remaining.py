@@ -2,7 +2,6 @@
 
 from everstep.domain.bindings import compile_value, render
 from everstep.domain.continuation import HANDED, at_hand, call_left, is_handoff
-from everstep.domain.failure import Failure
 from everstep.domain.graph import wire_plan
 from everstep.domain.ids import StepPath
 from everstep.domain.pauses import Pause, PauseType
@@ -38,10 +37,10 @@ def shown_status(state: TaskState, step: StepState) -> str:
     return _SHOWN.get(step.status, "pending")
 
 
-def error_of(state: TaskState, step: StepState) -> Failure | None:
+def error_of(state: TaskState, step: StepState) -> str | None:
     """What a step failed of last, or the part of it that is at hand."""
     error = at_hand(state, step).error
-    return None if error is None else error.failure
+    return None if error is None else error.failure.message
 
 
 def open_question(state: TaskState) -> Pause | None:

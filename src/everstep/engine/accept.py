@@ -25,9 +25,9 @@ Naming: TypeAlias = Callable[[PlanSpec], Digest]
 def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...]:
     """Every problem of a plan with this engine's tools."""
     pools = kit.passage.pools.names | kit.catalog.pools
-    return problems(
-        plan, kit.catalog.facts, kit.codec.validator, trusted=trusted, pools=pools, schemes=kit.catalog.schemes
-    )
+    reads = any(step.resources for step in (*plan.steps, *plan.finally_steps))
+    schemes = kit.catalog.schemes if reads else None
+    return problems(plan, kit.catalog.facts, kit.codec.validator, trusted=trusted, pools=pools, schemes=schemes)
 
 
 def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, owner: str, also: Sequence[Problem] = ()) -> None:

@@ -74,7 +74,7 @@ def _results(state: TaskState) -> Iterator[tuple[str, str, Sealed | JsonObject]]
         if step.status is StepStatus.COMPLETED and step.output is not None:
             yield RESULT + spec.id, spec.id, step.output
         elif shown_status(state, step) == "failed" and (error := error_of(state, step)) is not None:
-            yield RESULT + spec.id, spec.id, {"error": error.message}
+            yield RESULT + spec.id, spec.id, {"error": error}
     for tool, said in (state.handover.extra if state.handover is not None else {}).items():
         failed: JsonObject = {"error": "" if said.failure is None else said.failure.message}
         yield EXTRA + door_name(tool), "", failed if said.output is None else said.output

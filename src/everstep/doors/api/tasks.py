@@ -26,6 +26,8 @@ from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import shown_steps, task_json
 
+MINIMAL: Final = "return=minimal"
+"""In `Prefer` (RFC 7240): whoever follows the task needs only its id."""
 PARTS: Final = frozenset({"attempts", "plan"})
 """What `include` may add to a task."""
 
@@ -161,7 +163,9 @@ async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **he
     """A task that somebody wants carried on: through the local door, by this very engine."""
     if asked.request.local and state.status not in TERMINAL:
         back.desk.carry(state.id)
-    return task_reply(state, await _body(back, state), status, **headers)
+    brief = asked.request.headers.get("prefer") == MINIMAL
+    body: JsonObject = {"id": state.id, "status": state.status.value} if brief else await _body(back, state)
+    return task_reply(state, body, status, **headers)
 
 
 async def _body(back: Backing, state: TaskState) -> JsonObject:

@@ -11,7 +11,7 @@ from everstep.bootstrap import Proxied
 from everstep.domain.errors import EverstepError
 from everstep.doors.mcp.bridge import PROXIED, task_id_in
 from everstep.doors.mcp.calls import KEY, Calls
-from everstep.doors.mcp.channel import Ask, Json, ask, asked
+from everstep.doors.mcp.channel import Ask, Json, asked
 from everstep.doors.mcp.continuing import alone, refusal_of
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.door import Face, McpDoor
@@ -71,20 +71,15 @@ class ProxyCalls(Calls):
             return await self._engine.call(client, name, arguments, task_id_in(meta))
         body, _ = await self._wanted(client, name, arguments)
         key = meta.get(KEY)
-        headers = None if key is None else {"idempotency-key": str(key)}
+        headers = {} if key is None else {"idempotency-key": str(key)}
+        if not client.tasks:  # it waits for the result, however long that takes
+            headers["prefer"] = "return=minimal"
         request = Ask(method="POST", path="/v1/tasks", body=body, headers=headers)
         try:
             made = await asked(self._desk.channel, client.caller, request)
         except EverstepError as error:
             return refusal_of(error)
-        slow = client.tasks and await self._usually_slow(client, made["id"])
-        return await self.carried(client, made["id"], at_once=slow, talk=talk)
-
-    async def _usually_slow(self, client: Client, task: str) -> bool:
-        """What calls of this tool took so far."""
-        said = (await ask(self._desk.channel, client.caller, f"GET /v1/tasks/{task}")).get("estimate")
-        middle = said.get("p50") if isinstance(said, dict) else None
-        return isinstance(middle, int | float) and middle > SLOW_S
+        return await self.carried(client, made["id"], at_once=_usually_slow(made), talk=talk)
 
     async def _wanted(self, client: Client, name: str, arguments: Json) -> tuple[Json, bool]:  # noqa: ARG002
         if not self._knows(name):
@@ -95,3 +90,10 @@ class ProxyCalls(Calls):
 
     def _knows(self, name: str) -> bool:
         return any(tool["name"] == name for tool in self._remote.tools)
+
+
+def _usually_slow(made: Json) -> bool:
+    """What calls of this tool took so far, as a task that was just made expects."""
+    said = made.get("estimate")
+    middle = said.get("p50") if isinstance(said, dict) else None
+    return isinstance(middle, int | float) and middle > SLOW_S

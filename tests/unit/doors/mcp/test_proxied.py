@@ -55,6 +55,46 @@ async def test_a_tool_that_usually_takes_long_is_a_task_at_once() -> None:
         go.set()
 
 
+@pytest.mark.req("X.5")
+async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events() -> None:
+    """Nothing is asked twice, and nobody works out how long it will take if nobody is told."""
+
+    @tool.pure("mcp.little.add")
+    async def add(n: int) -> dict:  # type: ignore[type-arg]
+        """Add"""
+        return {"text": str(n), "content": [{"type": "text", "text": str(n)}], "structured": None}
+
+    async with TestEngine([add]) as engine:
+        api = Api(engine.desk, settings=load_settings({}, env={}), version="9.9")
+        asked: list[str] = []
+        forecasts: list[object] = []
+        engine.desk.forecast = _Counting(forecasts)  # type: ignore[assignment]
+
+        class Channel(OwnChannel):
+            async def request(self, caller: Any, ask: Any) -> tuple[int, Any]:
+                asked.append(f"{ask.method} {ask.path.partition('?')[0]}")
+                return await super().request(caller, ask)
+
+        desk = DoorDesk(Channel(api), Book(()), DoorLimits(), engine.clock.now)
+        remote: Any = SimpleNamespace(name="little", tools=[{"name": "add"}])
+        said = await ProxyCalls(desk, remote).call(OLD, "add", {"n": 1}, {})
+        assert said["content"] == [{"type": "text", "text": "1"}]
+        first, *rest = asked
+        assert first == "POST /v1/tasks"
+        assert {one.rpartition("/")[2] for one in rest} <= {"events"}
+        assert forecasts == []
+
+
+class _Counting:
+    """Somebody who would work out how long a task takes."""
+
+    def __init__(self, asked: list[object]) -> None:
+        self._asked = asked
+
+    async def of(self, state: object) -> None:
+        self._asked.append(state)
+
+
 def behind(on: Stage, **verbs: Any) -> tuple[RemoteResources, RemoteCompletion]:
     remote: Any = SimpleNamespace(**verbs)
     return RemoteResources(on.desk, remote), RemoteCompletion(on.desk, remote)
