@@ -114,7 +114,9 @@ def answers(state: State, step: Step, first: Attempt, second: Attempt) -> Iterat
     """What somebody decided about the step between two of its attempts."""
     for event in _between(state, first, second):
         changed = event.type == "plan.revised" and any(one["id"] == step.path for one in event.data.get("diff") or ())
-        if event.type == "task.reopened" or changed or (event.type == "pause.answered" and event.step == step.path):
+        client = (event.data.get("continued") or {}).get("step") == step.path  # it asked for this very call
+        answered = event.type == "pause.answered" and event.step == step.path
+        if event.type == "task.reopened" or changed or client or answered:
             yield event
 
 
