@@ -30,6 +30,8 @@ class Engine:
     settings: str
     server: Callable[[Path, Path], Beside] | None = None
     words: tuple[str, ...] = ()
+    server_dies: bool = False
+    """A server that is made for development only is left alone: it would not be fair."""
 
 
 ENGINES = (
@@ -39,11 +41,11 @@ ENGINES = (
     Engine("langgraph", "langgraph", "a node that did not finish runs again",
            'PostgreSQL (flushed commits), `durability="sync"`'),
     Engine("temporal", "temporal", "an activity is tried at least once by default",
-           "dev server on a file, `start_to_close_timeout` 2 s", temporal_server, ("at-least-once",)),
+           "dev server on a file, not killed, `start_to_close_timeout` 2 s", temporal_server, ("at-least-once",)),
     Engine("temporal, at most once", "temporal", "an activity with `maximum_attempts=1` is tried at most once",
            "the same, `maximum_attempts=1` for effects that must not be repeated", temporal_server, ("at-most-once",)),
     Engine("restate", "restate", "a run block is tried until its result is journaled",
-           "one node on disk, default settings", restate_server),
+           "one node on disk, default settings, which is killed too", restate_server, server_dies=True),
 )  # fmt: skip
 
 
@@ -75,7 +77,7 @@ class Peer:
 
     def start(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
         self._lives += 1
-        if self._server is not None and self._lives % SERVER_EVERY == 0:
+        if self._server is not None and self._engine.server_dies and self._lives % SERVER_EVERY == 0:
             self._server.kill()
             self._server.start()
         where = self._url if self._server is None else self._server.address

@@ -14,6 +14,7 @@ store is the one in memory: the same guards and the same journal code as on a di
 
 import argparse
 import asyncio
+import gc
 import hashlib
 import json
 import random
@@ -350,12 +351,15 @@ def simulate(seed: int, script: Sequence[Act], options: Options = QUICK) -> tupl
     """What is wrong, and the trace."""
 
     async def whole() -> tuple[list[str], str]:
+        unheard: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, said: unheard.append(repr(said.get("exception"))))
         simulation = Simulation(seed, script, options)
         wrong = await simulation.run()
         trace = await simulation.trace()
         for engine in simulation._engines:
             await simulation._die(engine)
-        return wrong, trace
+        gc.collect()
+        return [*wrong, *(f"nobody heard of it: {one}" for one in unheard)], trace
 
     with asyncio.Runner(loop_factory=lambda: SimLoop(random.Random(seed))) as runner:
         return runner.run(whole())

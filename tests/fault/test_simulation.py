@@ -29,6 +29,11 @@ def test_who_waits_for_a_turn_gets_it_however_slow_the_store_is(seed: int) -> No
     assert simulate(seed, script_of(seed), options)[0] == []
 
 
+def test_a_task_that_is_claimed_again_before_its_old_walk_has_heard_of_it_is_walked_once() -> None:
+    """This seed found it: the old walk took the new one's place in the loop away, and commands reached neither."""
+    assert simulate(238, script_of(238), options_of(238))[0] == []
+
+
 def test_a_seed_is_a_story_that_can_be_told_again() -> None:
     script, options = script_of(13), options_of(13)
     assert simulate(13, script, options)[1] == simulate(13, script, options)[1]

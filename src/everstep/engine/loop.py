@@ -31,6 +31,8 @@ class Loop:
         self._only = None if only is None else set(only)
         self._walks: dict[TaskId, Walk] = {}
         self._carriers: dict[TaskId, asyncio.Task[None]] = {}
+        self._outgoing: set[asyncio.Task[None]] = set()
+        """Carriers of walks that have yet to hear that their lease is no more; the task is walked again already."""
         self._dormant: dict[TaskId, Lease] = {}
         self._fresh: dict[TaskId, TaskState] = {}
         self._passed_over: set[TaskId] = set()
@@ -184,7 +186,9 @@ class Loop:
 
     async def die(self) -> None:
         """Drop everything unheard; for tests of what a crash leaves."""
-        carriers = list(self._carriers.values())
+        carriers = [*self._carriers.values(), *self._outgoing]
+        for gone in self._outgoing:
+            gone.cancel()
         for task, carrier in self._carriers.items():
             carrier.cancel()
             self._walks[task].let_go()
@@ -308,6 +312,11 @@ class Loop:
     def _walk(self, held: HeldTask, intents: Sequence[Intent] | None = None) -> None:
         task = held.lease.task
         walk = Walk(held, self._kit, intents)
+        before = self._carriers.get(task)
+        if before is not None:
+            self._walks[task].let_go()
+            self._outgoing.add(before)
+            before.add_done_callback(self._outgoing.discard)
         self._walks[task] = walk
         self._carriers[task] = self._kit.loop.create_task(self._carry(held, walk))
         self._kit.stir()
@@ -320,32 +329,38 @@ class Loop:
             await walk.walk()
         except LeaseLost:
             walk.let_go()
-            gate.forget(task, self._kit)
+            self._forget(task, walk)
             self._kit.sink.note("lease lost", task=task)
         except StoreError as error:
             walk.let_go()
-            gate.forget(task, self._kit)
+            self._forget(task, walk)
             self._kit.sink.trouble("a walk stopped", error, task=task)
         except (EverstepError, NotJson) as error:
             walk.let_go()
-            gate.forget(task, self._kit)
+            self._forget(task, walk)
             self._kit.sink.trouble("a task is broken off", error, task=task)
             await break_off(held, str(error), self._kit)
         else:
             if held.state.status not in HELD:
-                gate.forget(task, self._kit)
-            elif not self._kit.closing:
+                self._forget(task, walk)
+            elif not self._kit.closing and self._walks.get(task) is walk:
                 self._dormant[task] = held.lease
                 if walk.due_at is not None:
                     self._due_by(walk.due_at)
         finally:
-            del self._walks[task], self._carriers[task]
+            if self._walks.get(task) is walk:
+                del self._walks[task], self._carriers[task]
             self.tell_parent(held.state)
             self._kit.stir()
             let_go = walk.told or held.state.status in CLAIMABLE  # a command came as it left: somebody may claim it
             if self._more or let_go or self._suspect is not None:
                 self._more = True
                 self._wake.set()
+
+    def _forget(self, task: TaskId, walk: Walk) -> None:
+        """It needs no place any more, unless a later walk has it."""
+        if self._walks.get(task) is walk:
+            gate.forget(task, self._kit)
 
     def _due_by(self, at: Instant) -> None:
         if self._next_due is None or at < self._next_due:
