@@ -158,9 +158,10 @@ PRAGMA fullfsync = ON;
 PRAGMA checkpoint_fullfsync = ON;
 
 -- name: set_reader
--- Nothing but reading, and few pages remembered: the system has them, and there are several readers.
-PRAGMA cache_size = -512;
+-- Nothing but reading, and few pages remembered: the system has them, and there are several readers. First of all the
+-- patience: whatever comes next looks into the file, which somebody may hold who recovers it after a crash.
 PRAGMA busy_timeout = 5000;
+PRAGMA cache_size = -512;
 PRAGMA query_only = ON;
 PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
