@@ -12,20 +12,20 @@ _TASK: Final[Json] = {"type": "string", "description": "Id of the task; left out
 
 @record
 class EngineTool:
-    """One of them: what it takes, and whether it only looks."""
+    """One of them: what it takes, and what a token must allow."""
 
     description: str
     properties: Json
     required: tuple[str, ...] = ()
-    looks: bool = False
+    scope: str = "write"
 
 
 ENGINE_TOOLS: Final[dict[str, EngineTool]] = {
     "list_plans": EngineTool(
-        description="List the plans that can be started by name", properties={"query": _STRING}, looks=True
+        description="List the plans that can be started by name", properties={"query": _STRING}, scope="read"
     ),
     "check_plan": EngineTool(
-        description="Check a plan and name every problem", properties={"plan": {}}, required=("plan",), looks=True
+        description="Check a plan and name every problem", properties={"plan": {}}, required=("plan",), scope="read"
     ),
     "run_plan": EngineTool(
         description="Start a task: a plan by name, or one that is written out",
@@ -35,12 +35,12 @@ ENGINE_TOOLS: Final[dict[str, EngineTool]] = {
     "get_task": EngineTool(
         description="Where a task stands: status, questions with their answers, hand-off",
         properties={"task": _TASK, "wait_s": {"type": "number"}},
-        looks=True,
+        scope="read",
     ),
     "list_tasks": EngineTool(
         description="List your tasks, newest first",
         properties={"status": _STRING, "plan": _STRING, "cursor": _STRING},
-        looks=True,
+        scope="read",
     ),
     "continue_task": EngineTool(
         description="Make the next tool call of a task that was handed over",
@@ -54,6 +54,7 @@ ENGINE_TOOLS: Final[dict[str, EngineTool]] = {
             "value": {}, "digest": _STRING, "max": {"type": "number"},
         },
         required=("answer",),
+        scope="answer",
     ),
     "retry_step": EngineTool(
         description="Carry a failed or completed task out again, from a step",
@@ -80,10 +81,16 @@ ENGINE_TOOLS: Final[dict[str, EngineTool]] = {
     "get_events": EngineTool(
         description="The journal of a task",
         properties={"task": _TASK, "after": {"type": "integer"}, "limit": {"type": "integer"}},
-        looks=True,
+        scope="read",
     ),
 }  # fmt: skip
 """Names are the client's; every method of the wire has its tool here."""
+
+
+def scope_of(name: str) -> str:
+    """What a token must allow whoever calls a tool of this door."""
+    tool = ENGINE_TOOLS.get(name)
+    return "write" if tool is None else tool.scope
 
 
 def listed() -> list[Json]:
@@ -93,7 +100,7 @@ def listed() -> list[Json]:
             "name": name,
             "description": tool.description,
             "inputSchema": {"type": "object", "properties": tool.properties, "required": [*tool.required]},
-            "annotations": {"readOnlyHint": tool.looks, "destructiveHint": False, "openWorldHint": False},
+            "annotations": {"readOnlyHint": tool.scope == "read", "destructiveHint": False, "openWorldHint": False},
             "execution": {"taskSupport": "optional" if name == "run_plan" else "forbidden"},
         }
         for name, tool in ENGINE_TOOLS.items()

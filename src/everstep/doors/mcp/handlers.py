@@ -8,6 +8,7 @@ from everstep.doors.mcp.asking import ask_first
 from everstep.doors.mcp.channel import Json
 from everstep.doors.mcp.continuing import refusal_of
 from everstep.doors.mcp.door import McpDoor
+from everstep.doors.mcp.engine_tools import scope_of
 from everstep.doors.mcp.notices import asker, listen, teller
 from everstep.doors.mcp.refusals import Refused, broken
 from everstep.doors.mcp.talk import Talk
@@ -48,7 +49,7 @@ def tool_methods(door: McpDoor) -> dict[str, Any]:
     async def call_tool(ctx: Any, params: Any) -> Any:  # noqa: ANN401
         meta = (ctx.params or {}).get("_meta") or {}
         client = door.client(ctx)
-        client.may("write")
+        client.may(scope_of(params.name))
         arguments = dict(params.arguments or {})
         responses = (ctx.params or {}).get("inputResponses") or {}
         first = ask_first(door.desk, client, params.name, arguments=arguments, responses=responses)

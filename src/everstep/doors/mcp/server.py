@@ -11,6 +11,7 @@ from everstep.doors.mcp.bridge import EXTENSION, LEGACY, MODERN
 from everstep.doors.mcp.channel import Json
 from everstep.doors.mcp.desk import Client
 from everstep.doors.mcp.door import Face, McpDoor
+from everstep.doors.mcp.engine_tools import scope_of
 from everstep.doors.mcp.handlers import guarded, prompt_methods, resource_methods, seat_of, tool_methods
 from everstep.doors.mcp.notices import asker, list_teller, status_teller
 from everstep.doors.mcp.refusals import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, Refused
@@ -140,6 +141,7 @@ def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
         client, wanted = door.client(ctx), params["task"]
         if not isinstance(wanted, dict) or not isinstance(params.get("name"), str):
             raise Refused(INVALID_PARAMS, "task must be an object")
+        client.may(scope_of(params["name"]))
         made = await door.calls.make_task(client, params["name"], dict(params.get("arguments") or {}), wanted)
         door.watch(client, made["task"]["taskId"], status_teller(ctx))
         return made

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import mcp_types as t
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -120,7 +121,15 @@ async def test_whoever_signed_in_elsewhere_has_tasks_of_their_own(tmp_path: Path
         async with official(app, issuer.token("ana", scope="read")) as ana:
             with pytest.raises(MCPError, match="lacks the scope 'write'"):
                 await ana.call_tool("run_plan", {"plan": PLAN, "inputs": {}})
+            wanted = {"name": "run_plan", "arguments": {"plan": PLAN, "inputs": {}}, "task": {"ttl": 60_000}}
+            as_task = t.CallToolRequest(params=t.CallToolRequestParams.model_validate(wanted))
+            with pytest.raises(MCPError, match="lacks the scope 'write'"):
+                await ana.send_request(as_task, t.CallToolResult)
             assert "run_plan" in [one.name for one in (await ana.list_tools()).tools]
+            assert len(await seen(ana)) == 1, "lists and polls need no more"
+        async with official(app, issuer.token("ana", scope="read write")) as ana:
+            with pytest.raises(MCPError, match="lacks the scope 'answer'"):
+                await ana.call_tool("answer_pause", {"answer": "approve"})
 
 
 async def test_a_token_that_is_not_good_is_never_somebody(tmp_path: Path, issuer: Issuer) -> None:
