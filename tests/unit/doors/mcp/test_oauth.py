@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import mcp_types as t
 import jwt
+import mcp_types as t
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from mcp.client.session import ClientSession
