@@ -69,11 +69,10 @@ class Roots:
         found: set[str] = set()
         if isinstance(ops, list):
             arguments = {**arguments, "ops": [self._stripped(one, found) for one in ops]}
-        source = None
-        if tool == "file.copy" and self.split(arguments["from"])[0] != self.split(arguments["to"])[0]:
-            source = self.split(arguments["from"])
-            to, path = self.split(arguments["to"])
-            return Placed(name=to, arguments={**arguments, "to": path}, source=source)
+        if tool == "file.copy":
+            source, (to, path) = self.split(arguments["from"]), self.split(arguments["to"])
+            if source[0] != to:
+                return Placed(name=to, arguments={**arguments, "to": path}, source=source)
         plain = self._stripped(arguments, found)
         if len(found) > 1:
             names = " and ".join(repr(one or "the workspace") for one in sorted(found))

@@ -36,8 +36,8 @@ async def called(root: Path, tool: str, arguments: JsonObject, *, key: str = "")
     return result
 
 
-async def undone(root: Path, tool: str, key: str) -> None:
-    await TOOLS.undo(call_of(tool, {}, key=key), None, context(workdir=root))
+async def undone(root: Path, tool: str, arguments: JsonObject, key: str) -> None:
+    await TOOLS.undo(call_of(tool, arguments, key=key), None, context(workdir=root))
 
 
 def tree(root: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -98,13 +98,13 @@ async def test_made_once_and_taken_back(root: Path, tool: str, arguments: JsonOb
     again = await called(root, tool, arguments, key="k")
     assert tree(root) == once
     assert {**again, "diff": ""} == {**told, "diff": ""}
-    await undone(root, tool, "k")
+    await undone(root, tool, arguments, "k")
     after = tree(root)
     made = {name for name in after if name not in before}
     assert made <= {"x", "x/y"}  # folders that were made on the way are left
     assert {name: after[name] for name in before} == before
     with pytest.raises(Impossible) as gone:
-        await undone(root, tool, "k")
+        await undone(root, tool, arguments, "k")
     assert gone.value.code == "undo_expired"
 
 
@@ -115,7 +115,7 @@ async def test_what_somebody_changed_since_is_left_alone(root: Path, tool: str, 
     (root / str(arguments["path"])).write_text("mine")
     now = tree(root)
     with pytest.raises(Impossible) as conflict:
-        await undone(root, tool, "k")
+        await undone(root, tool, arguments, "k")
     assert conflict.value.code == "file_conflict"
     assert tree(root) == now
     with pytest.raises(Impossible):  # nor does a repeat write over it
