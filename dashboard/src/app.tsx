@@ -3,7 +3,7 @@
 import { signal, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { LocationProvider, Route, Router, lazy, useLocation } from "preact-iso";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { at, prefix } from "./data/base.ts";
 import { connected } from "./data/connection.ts";
 import { needsYou } from "./data/inbox.ts";
@@ -114,7 +114,7 @@ function walk(by: number): void {
 /** A new place begins at its top; keys work everywhere. */
 function Top() {
   const { path, route } = useLocation();
-  useEffect(() => onKey({
+  useLayoutEffect(() => onKey({
     "?": () => (dialog.value = "keys"),
     "mod+k": () => (dialog.value = dialog.value === "palette" ? null : "palette"),
     "/": () => document.querySelector<HTMLElement>("[data-key='/'], .content input[type=search]")?.focus(),

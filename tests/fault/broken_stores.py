@@ -56,8 +56,8 @@ BROKEN_STORES = (
         (
             Edit(
                 "adapters/stores/sql/queries.sql",
-                "WHERE t.worker IS NOT NULL AND t.worker != :me\n",
-                "WHERE t.worker IS NOT NULL AND :me = :me\n",
+                "WHERE t.worker IS NOT NULL AND t.worker != :me AND",
+                "WHERE t.worker IS NOT NULL AND :me = :me AND",
             ),
         ),
         _story("nobody_finds_oneself_dead"),

@@ -1,6 +1,6 @@
 // Everything that waits for somebody. A list and a decision; on a phone first one, then the other.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { Refused } from "../client/client.ts";
 import type { Pause } from "../data/api.ts";
@@ -26,7 +26,7 @@ export function InboxPage() {
     void answers.refresh();
   }, []);
   const today = (answers.value.value ?? []).filter((pause) => new Date(pause.answered?.at ?? 0).toDateString() === new Date(now.value).toDateString());
-  useEffect(() => {
+  useLayoutEffect(() => {
     const step = (by: number) => () => {
       const ids = (inbox.value.peek() ?? []).map((pause) => pause.id);
       const next = ids[Math.max(0, Math.min(ids.length - 1, ids.indexOf(chosen ?? "") + by))];

@@ -1,7 +1,7 @@
 // One task: how far it is, why it is where it is, what each step did, and what may be done.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { Refused } from "../client/client.ts";
 import type { Page, Task } from "../data/api.ts";
@@ -70,7 +70,7 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
     if (last.current !== shown.word) announce(`${task.title}: ${shown.word}`);
     last.current = shown.word;
   }, [shown.word]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const keys: Record<string, () => void> = {
       p: () => document.querySelector<HTMLButtonElement>("[data-act=pause]:not(:disabled)")?.click(),
       r: () => refusal(task, "retry") === null && setAct({ name: "retry", ...(step ? { step } : {}) }),

@@ -7,7 +7,7 @@ const layers: Keys[] = [];
 let first = "";
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Listen to these until the result is called; the newest layer wins. */
+/** Listen to these until the result is called; the newest layer wins. In a layout effect: whoever sees a page can use it. */
 export function onKey(keys: Keys): () => void {
   layers.push(keys);
   return () => void layers.splice(layers.indexOf(keys), 1);
