@@ -16,6 +16,7 @@ from everstep.ports.tool import Denied, Impossible, Misconfigured, ToolError, Un
 
 LOAD_S: Final = 10.0
 ACTION_S: Final = 5.0
+PICTURE_S: Final = 5.0
 TEXT_CHARS: Final = 500_000
 LINKS_MAX: Final = 500
 HEIGHT_MAX: Final = 16_384
@@ -111,7 +112,7 @@ class Sheet:
 
     async def picture(self, area: JsonValue, kind: str) -> bytes:
         """An image, passwords covered."""
-        options: dict[str, Any] = {"type": kind, "timeout": ACTION_S * 1000}
+        options: dict[str, Any] = {"type": kind, "timeout": PICTURE_S * 1000}
         options["mask"] = [self.page.locator("input[type=password]")]
         if isinstance(area, dict):
             from playwright.async_api import TimeoutError as TooLong
