@@ -63,7 +63,7 @@ BROKEN_ENGINES = (
             ),
             Edit(
                 "engine/commit.py",
-                "    if state is None or (state.epoch, state.worker) != (held.lease.epoch, held.lease.worker):\n",
+                "    if not is_held(state, held.lease):\n",
                 "    if state is None:\n",
             ),
         ),

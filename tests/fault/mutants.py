@@ -25,7 +25,7 @@ from everstep.torture.workload import Workload
 SOURCE = Path(__file__).parents[2] / "src"
 LEASE_LOSS = (str(Path(__file__).with_name("lease_loss.py")),)
 RETOLD = Path(__file__).with_name("retold.py")
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)

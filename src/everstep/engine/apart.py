@@ -9,16 +9,15 @@ that is open is named. Nothing is remembered between turns; two of one task may 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from everstep.domain.errors import EverstepError, LeaseLost, StoreError, Unavailable
+from everstep.domain.errors import LeaseLost, StoreError, Unavailable
 from everstep.domain.events import Who
 from everstep.domain.ids import ELSEWHERE, Millis, StepPath, TaskId, WorkerId
 from everstep.domain.outcome import Lost, Outcome
 from everstep.domain.states import CLAIMABLE
 from everstep.domain.task import Intent, Lease, TaskState
-from everstep.domain.values import NotJson
 from everstep.engine import control
 from everstep.engine.call_apart import Calls
-from everstep.engine.commit import HeldTask, break_off
+from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
 from everstep.engine.kit import Kit
 from everstep.engine.lap_apart import Part, end, find_open, looked, settle_all, taken
 from everstep.engine.lost import looked_at
@@ -109,8 +108,7 @@ class Apart:
     async def _find(self, lease: Lease) -> HeldTask | None:
         """None if this lease is over."""
         state = await self._load(lease.task)
-        ours = state is not None and (state.epoch, state.worker) == (lease.epoch, lease.worker)
-        return HeldTask(lease, state) if state is not None and ours else None
+        return HeldTask(lease, state) if is_held(state, lease) else None
 
     async def _gone(self, task: TaskId) -> Turn:
         """Nobody holds it, or somebody else does. What it was let go for may have come by now."""
@@ -137,7 +135,7 @@ class Apart:
             return await self._gone(held.lease.task)
         except StoreError:
             raise
-        except (EverstepError, NotJson) as error:
+        except CANNOT_BE_WRITTEN as error:
             kit.sink.trouble("a task is broken off", error, task=held.lease.task)
             await break_off(held, str(error), kit)
         kit.stir()

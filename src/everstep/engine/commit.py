@@ -1,12 +1,13 @@
 """Decision and proposals into one guarded write. The only caller of `commit_steps`; no other room ends a step."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeGuard, TypeVar
 
 from everstep.domain.decide import decide
 from everstep.domain.ended import Ended
-from everstep.domain.errors import LeaseLost, LimitExceeded, StoreFull, Unavailable
+from everstep.domain.errors import EverstepError, LeaseLost, LimitExceeded, StoreFull, Unavailable
 from everstep.domain.events import (
     Actor,
     Draft,
@@ -21,16 +22,20 @@ from everstep.domain.events import (
 )
 from everstep.domain.fold import apply, apply_intent
 from everstep.domain.ids import Digest, Epoch, Instant, Seq, StepPath, TaskId
-from everstep.domain.states import HELD
+from everstep.domain.states import CLAIMABLE, HELD
 from everstep.domain.task import Intent, Lease, NewTask, StepCommit, TaskState, row_of
-from everstep.domain.values import JsonValue, Sealed
+from everstep.domain.values import JsonValue, NotJson, Sealed
 from everstep.engine.advance import advance, broken_off
 from everstep.engine.judge import NEVER_CALLED, judge, shortened
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap, Performance
 from everstep.ports.store import Committed
 
+T = TypeVar("T")
+
 STORE_WAIT_MS: Final = 500
+CANNOT_BE_WRITTEN: Final = (EverstepError, NotJson)
+"""Something of a task cannot be written down, here or anywhere."""
 
 
 class HeldTask:
@@ -47,6 +52,16 @@ class HeldTask:
         """Values that live in artifacts and were needed here."""
         self.newborn: dict[StepPath, NewTask] = {}
         """Tasks that steps of this one are about to make."""
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody needs to hold it any more."""
+        return self.state.status not in HELD
+
+    @property
+    def claimable(self) -> bool:
+        """Whether somebody may hold it."""
+        return self.state.status in CLAIMABLE
 
 
 async def settle(
@@ -66,7 +81,7 @@ async def settle(
             await fetch(held, lap.needs, kit)
             continue
         if lap.wishes or lap.slots:
-            await ask_for(held.lease.task, lap, kit)
+            await _patiently(partial(ask_for, held.lease.task, lap, kit), held, kit)
             await reload(held, kit)
             continue
         if not drafts and not lap.proposals:
@@ -167,12 +182,18 @@ async def break_off(held: HeldTask, why: str, kit: Kit) -> None:
 
 async def _wait_for_store(held: HeldTask, kit: Kit) -> None:
     """Until the state can be read again; the store itself reopens with a backoff of its own."""
+    await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
+    await reload(held, kit)
+
+
+async def _patiently(ask: Callable[[], Awaitable[T]], held: HeldTask, kit: Kit) -> T:
+    """What can be asked again is asked until the store answers: calls in flight are not given up for a busy moment."""
     while True:
-        await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
         try:
-            return await reload(held, kit)
-        except (Unavailable, StoreFull):
-            continue
+            return await ask()
+        except (Unavailable, StoreFull) as trouble:
+            kit.sink.trouble("the store does not answer", trouble, task=held.lease.task)
+            await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
 
 
 async def take_up(state: TaskState, drafts: Sequence[Draft], who: Actor, kit: Kit) -> tuple[HeldTask, Committed] | None:
@@ -237,7 +258,7 @@ def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
         tuple(drafts),
         tuple(lap.proposals),
         row_of(state, lap.proposed),
-        state.status not in HELD,
+        held.over,
         _children(held, drafts) if held.newborn else (),
         lap.toll,
     )
@@ -250,9 +271,9 @@ def _children(held: HeldTask, drafts: Sequence[Draft]) -> tuple[NewTask, ...]:
 
 
 async def reload(held: HeldTask, kit: Kit) -> None:
-    """Read the state again; what was applied but not committed is gone with the old one."""
-    (state,) = await kit.store.load_tasks((held.lease.task,))
-    if state is None or (state.epoch, state.worker) != (held.lease.epoch, held.lease.worker):
+    """Read the state again, once the store answers; what was applied but not committed is gone with the old one."""
+    (state,) = await _patiently(lambda: kit.store.load_tasks((held.lease.task,)), held, kit)
+    if not is_held(state, held.lease):
         raise LeaseLost(f"task {held.lease.task} is no longer ours")
     held.state = state
     for sealed in _references(state):
@@ -261,10 +282,16 @@ async def reload(held: HeldTask, kit: Kit) -> None:
             sealed.present = True
 
 
+def is_held(state: TaskState | None, lease: Lease) -> TypeGuard[TaskState]:
+    """Whether a task that was just read is still this lease's to write."""
+    return state is not None and (state.epoch, state.worker) == (lease.epoch, lease.worker)
+
+
 async def fetch(held: HeldTask, digests: Collection[Digest], kit: Kit) -> None:
     """Bring values that live in artifacts into the state, which is read again: the lap that asked is void."""
     wanted = sorted(digests)
-    held.payloads.update(zip(wanted, await kit.store.get_payloads(wanted), strict=True))
+    found = await _patiently(lambda: kit.store.get_payloads(wanted), held, kit)
+    held.payloads.update(zip(wanted, found, strict=True))
     await reload(held, kit)
 
 

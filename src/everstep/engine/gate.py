@@ -80,5 +80,7 @@ def _wait(lap: Lap, step: StepState, waiting: e.StepWaiting) -> None:
 def forget(task: TaskId, kit: Kit) -> None:
     """The task is not carried here any more."""
     kit.passage.pools.leave(task)
+    if kit.passage.shared is not None:
+        kit.passage.shared.leave(task)
     for key in [key for key in kit.passage.reserved if key[0] == task]:
         del kit.passage.reserved[key]

@@ -4,18 +4,19 @@ A walk that only waits for a time leaves the loop: its task keeps the lease and 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import Any
 
-from everstep.domain.errors import EverstepError, LeaseLost, StoreError
+from everstep.domain.errors import LeaseLost, StoreError
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, TaskId, WorkerId
-from everstep.domain.states import CLAIMABLE, HELD
 from everstep.domain.task import Intent, Lease, TaskState
-from everstep.domain.values import NotJson
 from everstep.engine import gate
-from everstep.engine.commit import HeldTask, break_off
+from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
+from everstep.engine.give_up import give_up
 from everstep.engine.kit import Kit
 from everstep.engine.recover import SUSPECT, hand_back, missing_tools
+from everstep.engine.suspect import Suspect
 from everstep.engine.walk import Walk
 from everstep.ports.store import Claim, Claimed
 
@@ -36,7 +37,7 @@ class Loop:
         self._dormant: dict[TaskId, Lease] = {}
         self._fresh: dict[TaskId, TaskState] = {}
         self._passed_over: set[TaskId] = set()
-        self._suspect: tuple[TaskId, Instant] | None = None
+        self._suspect = Suspect(kit.limits.stale_after_ms)
         self._more = True
         self._next_due: Instant | None = None
         self._wake = asyncio.Event()
@@ -83,7 +84,7 @@ class Loop:
 
     def go_on(self, held: HeldTask, intents: Sequence[Intent]) -> None:
         """Walk on with a task that was taken up in one transaction."""
-        if held.state.status not in HELD:
+        if held.over:
             return
         if self._only is not None:
             self._only.add(held.lease.task)
@@ -117,9 +118,7 @@ class Loop:
             walk.tell()
             return
         if task is not None and task in self._dormant:
-            errand = asyncio.create_task(self._reopen(task))
-            self._errands.add(errand)
-            errand.add_done_callback(self._errands.discard)
+            self._send(self._reopen(task))
             return
         if task is not None and task in self._adopting:
             self._adopting[task] = True
@@ -178,22 +177,15 @@ class Loop:
             walk.tell()
         if self._carriers:
             await asyncio.wait(self._carriers.values(), timeout=grace_s)
-        for task, carrier in list(self._carriers.items()):
-            carrier.cancel()
-            self._walks[task].let_go()
-        if self._carriers:
-            await asyncio.wait(self._carriers.values())
+        for walk in self._walks.values():
+            walk.let_go()
+        await _end(self._carriers.values(), self._errands)
 
     async def die(self) -> None:
         """Drop everything unheard; for tests of what a crash leaves."""
-        carriers = [*self._carriers.values(), *self._outgoing]
-        for gone in self._outgoing:
-            gone.cancel()
-        for task, carrier in self._carriers.items():
-            carrier.cancel()
-            self._walks[task].let_go()
-        if carriers:
-            await asyncio.wait(carriers)
+        for walk in self._walks.values():
+            walk.let_go()
+        await _end(self._carriers.values(), self._outgoing, self._errands)
 
     async def abandon(self) -> None:
         """The lease is lost: everything is dropped unheard, because somebody else may have it by now."""
@@ -201,7 +193,8 @@ class Loop:
         await self.die()
         self._dormant.clear()
         self._fresh.clear()
-        self._suspect = self._next_due = None
+        self._suspect.forget()
+        self._next_due = None
         for task in held:
             gate.forget(task, self._kit)
         self._more = True
@@ -258,27 +251,11 @@ class Loop:
             passing_over=frozenset(self._passed_over),
             tools=None if self._kit.store.news is None else self._kit.catalog.names,
             suspect_from=SUSPECT,
-            suspects=int(self._suspect_settled()),
+            suspects=int(self._suspect.settled(self._walks, now)),
         )
         claimed = await self._kit.store.claim_tasks(claim)
         self._more = self._more or len(claimed) == room
         await self._begin(claimed)
-
-    def _watch_suspect(self, state: TaskState) -> None:
-        """One task at a time that may be what kills its worker."""
-        if state.recoveries >= SUSPECT:
-            now = self._kit.clock.now()
-            self._suspect = (state.id, now)
-            self._due_by(Instant(now + self._kit.limits.stale_after_ms))
-
-    def _suspect_settled(self) -> bool:
-        """Whether the last suspect has recorded an outcome, gone, or lived long enough."""
-        if self._suspect is None:
-            return True
-        task, since = self._suspect
-        walk = self._walks.get(task)
-        lived = self._kit.clock.now() >= since + self._kit.limits.stale_after_ms
-        return walk is None or walk.recoveries == 0 or lived
 
     async def _begin(self, claimed: Sequence[Claimed]) -> None:
         states = await self._states(claimed)
@@ -288,9 +265,10 @@ class Loop:
             missing = missing_tools(state, self._kit)
             if missing:
                 self._passed_over.add(state.id)
-                await hand_back(state, missing, self._kit)
+                self._kit.sink.note("task handed back: tools are missing", task=state.id, tools=[*missing])
+                await hand_back(state, self._kit)
             else:
-                self._watch_suspect(state)
+                self._due_by(self._suspect.watch(state, self._kit.clock.now()))
                 self._kit.figures.claimed(state)
                 self._walk(HeldTask(one.lease, state))
 
@@ -335,25 +313,25 @@ class Loop:
             walk.let_go()
             self._forget(task, walk)
             self._kit.sink.trouble("a walk stopped", error, task=task)
-        except (EverstepError, NotJson) as error:
+            self._send(self._hand_back(held.lease))
+        except CANNOT_BE_WRITTEN as error:
             walk.let_go()
             self._forget(task, walk)
             self._kit.sink.trouble("a task is broken off", error, task=task)
             await break_off(held, str(error), self._kit)
         else:
-            if held.state.status not in HELD:
+            if held.over:
                 self._forget(task, walk)
             elif not self._kit.closing and self._walks.get(task) is walk:
                 self._dormant[task] = held.lease
-                if walk.due_at is not None:
-                    self._due_by(walk.due_at)
+                self._due_by(walk.due_at)
         finally:
             if self._walks.get(task) is walk:
                 del self._walks[task], self._carriers[task]
             self.tell_parent(held.state)
             self._kit.stir()
-            let_go = walk.told or held.state.status in CLAIMABLE  # a command came as it left: somebody may claim it
-            if self._more or let_go or self._suspect is not None:
+            let_go = walk.told or held.claimable  # a command came as it left: somebody may claim it
+            if self._more or let_go or self._suspect.known:
                 self._more = True
                 self._wake.set()
 
@@ -362,8 +340,8 @@ class Loop:
         if self._walks.get(task) is walk:
             gate.forget(task, self._kit)
 
-    def _due_by(self, at: Instant) -> None:
-        if self._next_due is None or at < self._next_due:
+    def _due_by(self, at: Instant | None) -> None:
+        if at is not None and (self._next_due is None or at < self._next_due):
             self._next_due = at
             self._wake.set()
 
@@ -376,7 +354,7 @@ class Loop:
             return
         due = await self._kit.store.due(self._kit.worker, now, self._kit.limits.tasks)
         self._next_due = due.next_at
-        self._more = self._more or self._suspect is not None
+        self._more = self._more or self._suspect.known
         for task in due.tasks:
             if task in self._dormant:
                 await self._reopen(task)
@@ -386,7 +364,34 @@ class Loop:
         lease = self._dormant.pop(task, None)
         if lease is None:  # somebody was faster
             return
-        (state,) = await self._kit.store.load_tasks((task,))
-        if state is not None and (state.epoch, state.worker) == (lease.epoch, lease.worker):
+        try:
+            (state,) = await self._kit.store.load_tasks((task,))
+        except StoreError as error:
+            self._kit.sink.trouble("a task cannot be read", error, task=task)
+            self._send(self._hand_back(lease))
+            return
+        if is_held(state, lease):
             self._walk(HeldTask(lease, state))
             self._walks[task].tell()
+        else:
+            gate.forget(task, self._kit)
+
+    async def _hand_back(self, lease: Lease) -> None:
+        """Its walk could not go on, and it is still ours: as soon as the store lets us, it can be claimed again."""
+        await give_up(lease, self._kit)
+        self.nudge()
+
+    def _send(self, errand: Coroutine[Any, Any, None]) -> None:
+        """Beside everything else; what is under way when the engine stops is left to whoever comes next."""
+        sent = asyncio.create_task(errand)
+        self._errands.add(sent)
+        sent.add_done_callback(self._errands.discard)
+
+
+async def _end(*groups: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel all of these, and wait until they have ended."""
+    ending = [one for group in groups for one in group]
+    for one in ending:
+        one.cancel()
+    if ending:
+        await asyncio.wait(ending)

@@ -156,9 +156,8 @@ def missing_tools(state: TaskState, kit: Kit) -> list[str]:
     return sorted(tool for tool in needed if tool is not None and kit.catalog.find(tool) is None)
 
 
-async def hand_back(state: TaskState, missing: Sequence[str], kit: Kit) -> None:
-    """A task this engine cannot carry stays stalled, untouched, until one that can is there."""
-    kit.sink.note("task handed back: tools are missing", task=state.id, tools=list(missing))
+async def hand_back(state: TaskState, kit: Kit) -> bool:
+    """A task this engine holds and cannot carry on: whoever can may claim it. False if somebody wrote in between."""
     recovered = e.TaskRecovered(
         from_status=state.status,
         reason="released",
@@ -172,6 +171,7 @@ async def hand_back(state: TaskState, missing: Sequence[str], kit: Kit) -> None:
     (result,) = await kit.store.sweep((_moved(state, recovered, kit),))
     if isinstance(result, Committed):
         kit.feed.publish(result.events)
+    return isinstance(result, Committed)
 
 
 def _say(state: TaskState, drafts: list[e.Draft], draft: e.Draft, at: Instant) -> None:

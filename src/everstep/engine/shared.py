@@ -5,7 +5,7 @@ finds no slot holds nothing, and asks again when a call here has ended or a mome
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from everstep.domain.errors import StoreError
@@ -56,6 +56,8 @@ class SharedPools:
         worker = self._worker()
         asked = [Slot(pool=one.pool, task=task, step=one.step, size=self._size(one.pool)) for one in wishes]
         self.waiting.pop(task, None)
+        for wish in wishes:
+            self._ended.pop((task, wish.step), None)  # what is not freed yet is taken again as it is
         for wish, granted in zip(wishes, await self._slots.take(worker, asked), strict=True):
             if granted:
                 self._granted[task, wish.step] = (worker, wish.pool)
@@ -71,6 +73,11 @@ class SharedPools:
             if self._freeing is None:
                 self._freeing = asyncio.create_task(self._free())
 
+    def leave(self, task: TaskId) -> None:
+        """The task is not carried here any more: it does not stand before those who wait."""
+        self.waiting.pop(task, None)
+        self._refused = {who for who in self._refused if who[0] != task}
+
     def look(self) -> None:
         """A moment has passed: others may have freed something. As many ask as there are slots."""
         for task in [*self.waiting][: max((self._size(pool) for _, pool in self._granted.values()), default=1)]:
@@ -82,13 +89,19 @@ class SharedPools:
         try:
             while self._ended:
                 ended, self._ended = self._ended, {}
-                try:
-                    for (task, step), (worker, pool) in ended.items():
-                        await self._slots.free(worker, (Slot(pool=pool, task=task, step=step, size=0),))
+                try:  # all sent before anything is waited for: a step that takes its slot again comes after
+                    await asyncio.gather(*(self._slots.free(worker, slots) for worker, slots in _by_worker(ended)))
                 except StoreError:  # the next look tries again; until then the slots count as taken
-                    self._ended = {**ended, **self._ended}
+                    again = {who: held for who, held in ended.items() if who not in self._granted}
+                    self._ended = {**again, **self._ended}
                     return
                 for task in [*self.waiting][: len(ended)]:
                     self._wake(task)
         finally:
             self._freeing = None
+
+
+def _by_worker(ended: Mapping[Who, tuple[WorkerId, str]]) -> Iterator[tuple[WorkerId, list[Slot]]]:
+    for worker in sorted({worker for worker, _ in ended.values()}):
+        mine = [(who, pool) for who, (held_by, pool) in ended.items() if held_by == worker]
+        yield worker, [Slot(pool=pool, task=task, step=step, size=0) for (task, step), pool in mine]

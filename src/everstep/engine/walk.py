@@ -14,7 +14,7 @@ from typing import Any
 
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
-from everstep.domain.states import HELD, TaskStatus
+from everstep.domain.states import TaskStatus
 from everstep.domain.task import Intent, TaskState, due_at
 from everstep.engine.child import cancel_children, child_ends, heed_parent, prepare
 from everstep.engine.commit import HeldTask, reload, settle
@@ -67,7 +67,7 @@ class Walk:
     @property
     def over(self) -> bool:
         """Whether it has let go of the task."""
-        return self._held.state.status not in HELD
+        return self._held.over
 
     def tell(self) -> None:
         """A command for this task is durable: look at it again."""
@@ -119,7 +119,7 @@ class Walk:
                 self._kit.passage.pools.tidy(self._held.lease.task)
             rests = self._held.code is None or await hear(self._held, self._kit)
             done = rests and not self._calls and not self._ended and not self.told
-            if done or self._held.state.status not in HELD:
+            if done or self._held.over:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
                 await self._wind_up()
@@ -129,11 +129,6 @@ class Walk:
             if self._held.state.timers:
                 self._looked_at = self._kit.clock.now()
             intents = await settle(self._held, ended, self._calls, self._kit)
-
-    async def stop(self, grace_s: float) -> None:
-        """Planned stop: let calls end for a while; the rest is left to recovery and the effect rule."""
-        if self._calls:
-            await asyncio.wait(self._calls.values(), timeout=grace_s)
 
     def let_go(self) -> None:
         """Drop every call: the lease is gone, or the engine stops. Nothing more is written."""
@@ -153,7 +148,7 @@ class Walk:
             self.told = False
             await reload(self._held, self._kit)
             if self._held.state.listening:
-                self.told = await self._ears.listen(self._held.state, again=True)
+                self.told = await self._ears.listen(self._held.state, again=True) or self.told
             if self._held.state.children:
                 self._ended += await child_ends(self._held.state, self._kit)
         ends, self._ended = self._ended, []

@@ -9,7 +9,7 @@ import pytest
 from everstep.authoring.plan import Plan
 from everstep.domain.errors import LimitExceeded, PlanError, Validation
 from everstep.domain.ids import Instant, Seq
-from everstep.domain.signal import Signal
+from everstep.domain.signal import Listener, Signal
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
 from everstep.testing.engine import TestEngine
@@ -238,3 +238,27 @@ async def test_what_a_signal_may_be_called(engine: TestEngine, event: str) -> No
 async def test_a_signal_is_bounded(engine: TestEngine) -> None:
     with pytest.raises(LimitExceeded):
         await engine.signal("e", data="x" * 300_000)
+
+
+async def test_a_signal_that_comes_while_its_step_looks_again_is_heard(
+    engine: TestEngine, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks and finds nothing has not lost what was told meanwhile."""
+    beside: JsonObject = {"id": "beside", "tool": "test.hold", "needs": []}
+    after: JsonObject = {"id": "after", "tool": "test.echo", "needs": ["w"]}
+    task = await engine.start(plan(waits(), beside, after, parallel=2))
+    await engine.clock.advance("1s")
+    listen = engine.store.signals.listen
+
+    async def find_nothing(listener: Listener, since: Instant) -> Signal | None:
+        found = await listen(listener, since)
+        monkeypatch.undo()
+        assert await engine.signal("paid", "order-1", 7) == 1
+        return found
+
+    monkeypatch.setattr(engine.store.signals, "listen", find_nothing)
+    engine.desk._runtime.loop.nudge(task.task_id)
+    await engine.clock.advance("1s")
+    assert tools.calls["echo"] == 1
+    tools.release.set()
+    assert (await ends(engine, task))["data"] == 7  # type: ignore[call-overload,index]
