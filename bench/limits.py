@@ -1,5 +1,6 @@
-"""Limits that hold while others work: `python -m bench.limits [siblings|mix|share ...]` prints each figure.
+"""Limits that hold while others work: `python -m bench.limits [each|siblings|mix|share ...]` prints each figure.
 
+each       every kind of hog alone: when it is stopped, what is recorded, what is left, the lag of the loop (AC 7)
 siblings   three tasks, alone or beside a memory bomb, a CPU burner, a fork bomb within a tenth (TP.4)
 mix        everything that goes wrong at once, while somebody reads over HTTP: p95 below 250 ms (N.2, 7.6)
 share      a program that burns CPU, with a control group and without: at most 0.55 of a core in any 10 s (7.2)
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 import psutil
 
+from bench.hogs import FREE, HOGS, each, hog_plan
 from bench.kept import Figure, at_most, keep
 from everstep import Engine, Plan
 from everstep.adapters.isolation import watch
@@ -30,27 +32,11 @@ from everstep.domain.values import JsonObject
 from everstep.testing.sim import sim_tools
 from everstep.testing.sim_hungry import hungry_tools
 
-FREE: Final[JsonObject] = {"containment.uid_base": 0, "log_level": "error"}
-HOGS: Final[dict[str, tuple[str, JsonObject, JsonObject]]] = {
-    "memory bomb": ("sim.memory", {"mb": 2000, "hold": 60}, {"limits": {"memory": "150MB"}}),
-    "CPU burner": ("sim.cpu", {"seconds": 600}, {"limits": {"cpu_time": "2s"}}),
-    "fork bomb": ("sim.fork", {"n": 300}, {}),
-    "output flood": ("sim.output", {"bytes": 200_000_000}, {}),
-    "disk filler": ("sim.write", {"files": 200, "bytes": 2_000_000}, {"limits": {"disk": "20MB"}}),
-    "deaf": ("sim.hang", {"ignore_term": True}, {"timeout": "3s"}),
-}
 STEPS: Final = 40
 NAP_S: Final = 0.1
 SIBLINGS_MAX: Final = 1.10
 API_MS: Final = 250
 SHARE_MAX: Final = 0.55
-
-
-def hog_plan(name: str) -> Plan:
-    tool, arguments, more = HOGS[name]
-    plan = Plan(f"hog {name}".replace(" ", "-").lower())
-    plan.step("a", tool, arguments, retry=0, on_error="continue", **more)
-    return plan
 
 
 def sibling_plan() -> Plan:
@@ -204,6 +190,7 @@ def windows(samples: list[tuple[float, float]]) -> float:
 
 def main() -> int:
     stories: dict[str, Callable[[Path], list[Figure]]] = {
+        "each": lambda folder: asyncio.run(each(folder)),
         "siblings": lambda folder: asyncio.run(siblings(folder)),
         "mix": mix,
         "share": lambda folder: asyncio.run(share(folder)),

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Final
 from weakref import WeakValueDictionary
 
-from everstep.adapters.isolation.child import Bounds, Ended
+from everstep.adapters.isolation.child import Bounds, Child, Ended
 from everstep.adapters.isolation.program import OUTPUT_BYTES, Together
 from everstep.adapters.isolation.watch import Over
 from everstep.domain.ids import Millis
@@ -48,7 +48,6 @@ def bounds_of(ctx: Ctx) -> Bounds:
         cpu_s=usual.cpu_s if cpu_ms is None else cpu_ms / 1000,
         output_bytes=min(said.output_bytes or OUTPUT_BYTES, OUTPUT_BYTES),
         disk_bytes=disk or usual.disk_bytes,
-        file_bytes=min(disk or usual.file_bytes, usual.file_bytes),
         together=_together(ctx),
         nearing=ctx.nearing,
     )
@@ -69,11 +68,15 @@ def _together(ctx: Ctx) -> Together | None:
     return found
 
 
-def report(ended: Ended, ctx: Ctx) -> None:
-    """Tell what it used."""
-    ctx.measured(measured(ended))
-    if ended.disk_bytes:
-        ctx.usage(disk_bytes=ended.disk_bytes)
+async def ran(child: Child, ctx: Ctx) -> Ended:
+    """How it ended. What it used is told, also of one that had to be ended: nobody pays less for that."""
+    try:
+        return await child.run()
+    finally:
+        if (ended := child.ended) is not None:
+            ctx.measured(measured(ended))
+            if ended.disk_bytes:
+                ctx.usage(disk_bytes=ended.disk_bytes)
 
 
 def measured(ended: Ended) -> Measured:

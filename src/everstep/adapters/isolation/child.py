@@ -24,7 +24,6 @@ __all__ = ["Bounds", "Child", "Ended", "Program"]
 
 T = TypeVar("T")
 LAUNCHER: Final = launcher.__file__
-GRACE_S: Final = 5.0
 CONFIRM_S: Final = 2.0
 DRAIN_S: Final = 0.5
 LOOK_S: Final = (0.05, 0.5)
@@ -72,10 +71,13 @@ class Child:
         roots = None if "cgroup" in program.without else best_roots()
         self._group = new_group(roots, program.bounds.memory_bytes, program.bounds.processes)
         self._watched = Watch(program.bounds, self._group)
+        self._began = time.monotonic()
+        self.ended: Ended | None = None
+        """Once it has, of its own will or not."""
 
     async def run(self) -> Ended:
         """Start it and wait for its end; cancelled, it is ended with all it started."""
-        loop, began = asyncio.get_running_loop(), time.monotonic()
+        loop = asyncio.get_running_loop()
         pipes = [os.pipe() for _ in range(3 if self._answers else 2)]
         handed = [pipes[0][0], *(pipe[1] for pipe in pipes[1:])]
         process = subprocess.Popen(  # noqa: ASYNC220, S603 -- a start takes a millisecond; a thread would cost more
@@ -101,15 +103,16 @@ class Child:
             loop.add_reader(pipe.fileno(), self._read, pipe.fileno(), stream)
         try:
             self._order(pipes[0][1], process, handed[2:])
-            await self._watch(process, ended, began)
+            await self._watch(process, ended)
         finally:
-            gone = await to_its_end(self._close(process, ended, handle, streams))
-        return self._ended(process, began, gone=gone)
+            await to_its_end(self._close(process, ended, handle, streams))
+        assert self.ended is not None
+        return self.ended
 
     async def _close(
         self, process: "subprocess.Popen[bytes]", ended: asyncio.Event, handle: int, streams: list[tuple[Any, Stream]]
-    ) -> bool:
-        """End what is left of it, read what it still said, let go of everything; whether all of it is gone."""
+    ) -> None:
+        """End what is left of it, read what it still said, let go of everything."""
         loop = asyncio.get_running_loop()
         gone = await self._end(process, ended)
         self._reap(process, gone=gone)
@@ -121,7 +124,7 @@ class Child:
             loop.remove_reader(pipe.fileno())
             pipe.close()
         self._close_stdin()
-        return gone
+        self.ended = self._judged(process, gone=gone)
 
     def _order(self, pipe: int, process: "subprocess.Popen[bytes]", kept: list[int]) -> None:
         order = order_of(self._program, self._group, kept)
@@ -173,7 +176,7 @@ class Child:
         else:
             asyncio.get_running_loop().remove_reader(descriptor)
 
-    async def _watch(self, process: "subprocess.Popen[bytes]", ended: asyncio.Event, began: float) -> None:
+    async def _watch(self, process: "subprocess.Popen[bytes]", ended: asyncio.Event) -> None:
         """Look at it until it has ended, or used more than it may."""
         while not ended.is_set():
             self._watched.inside = (self.held() or {}).get("cgroup") != "none"
@@ -181,18 +184,19 @@ class Child:
             self._watched.tell()
             if self._watched.over is not None:
                 return
-            every = LOOK_S[time.monotonic() - began > 10]
+            every = LOOK_S[time.monotonic() - self._began > 10]
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), every)
 
     async def _end(self, process: "subprocess.Popen[bytes]", ended: asyncio.Event) -> bool:
         """Kill whatever is left of it; whether all of it is gone."""
-        until = time.monotonic() + CONFIRM_S
+        began = time.monotonic()
         while True:
-            left = await asyncio.to_thread(self._watched.kill, process.pid)
+            late = time.monotonic() - began
+            left = await asyncio.to_thread(self._watched.kill, process.pid, whole=late > CONFIRM_S / 2)
             if ended.is_set() and not left:
                 return True
-            if time.monotonic() > until:
+            if late > CONFIRM_S:
                 return False
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), 0.02)
@@ -218,9 +222,10 @@ class Child:
             process.returncode = os.waitstatus_to_exitcode(status)
             self._watched.counted(used.ru_utime + used.ru_stime)
 
-    def _ended(self, process: "subprocess.Popen[bytes]", began: float, *, gone: bool) -> Ended:
+    def _judged(self, process: "subprocess.Popen[bytes]", *, gone: bool) -> Ended:
         code = process.returncode
         number = code - 128 if code is not None and 128 < code <= 192 else None
+        self._watched.wrote(int(str(self._reported(1).get("disk_bytes", 0))))
         held = self.held()
         lacking = held["missing"] if held else None
         refused = (
@@ -232,7 +237,7 @@ class Child:
             stdout=self._out,
             stderr=self._err,
             over=self._watched.over,
-            wall_s=time.monotonic() - began,
+            wall_s=time.monotonic() - self._began,
             cpu_s=self._watched.cpu_s,
             memory_peak_bytes=self._watched.peak_bytes,
             disk_bytes=self._watched.disk_bytes,
@@ -244,12 +249,19 @@ class Child:
 
     def held(self) -> JsonObject | None:
         """What really stands around it; None until it has begun."""
-        try:
-            made = json.loads(bytes(self._report.data))
-        except ValueError:
+        made = self._reported(0)
+        if "missing" not in made:
             return None
         level = "limited" if made["missing"] else "restricted"
         return {"level": level, "cgroup": "none", "browser_sandbox": None, **made}
+
+    def _reported(self, line: int) -> JsonObject:
+        """What the launcher said: first what stands, at last what was written."""
+        try:
+            told: JsonObject = json.loads(bytes(self._report.data).split(b"\n")[line])
+        except (ValueError, IndexError):
+            return {}
+        return told
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:

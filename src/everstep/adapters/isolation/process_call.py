@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from everstep.adapters.isolation.bounds import bounds_of, exceeded, refuse_broken, report
+from everstep.adapters.isolation.bounds import bounds_of, exceeded, ran, refuse_broken
 from everstep.adapters.isolation.child import Child, Program
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
@@ -76,10 +76,9 @@ async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int 
     child = Child(program, answered=answers.hear)
     answers.reply = child.say
     try:
-        ended = await child.run()
+        ended = await ran(child, ctx)
     finally:
         answers.close()
-    report(ended, ctx)
     if answers.still is not None:
         raise answers.still
     refuse_broken(ended, call.tool)

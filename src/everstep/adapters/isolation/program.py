@@ -9,6 +9,8 @@ from everstep.adapters.isolation.group import Group
 from everstep.domain.record import record
 
 OUTPUT_BYTES: Final = 1 << 20
+BEYOND_BYTES: Final = 1 << 16
+"""One file can grow so far past the limit that it shows."""
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 Heard: TypeAlias = Callable[[bytes], None]
 
@@ -39,8 +41,6 @@ class Bounds:
     cpu_s: float = 600.0
     files: int = 256
     processes: int = 64
-    file_bytes: int = 1 << 30
-    """Of one file."""
     disk_bytes: int = 1 << 30
     """Written in all."""
     output_bytes: int = OUTPUT_BYTES
@@ -119,7 +119,8 @@ def order_of(program: Program, group: Group | None, kept: list[int]) -> dict[str
         "without": program.without,
         "require": program.require,
         "nice": 5,
+        "disk": bounds.disk_bytes,
         "group": None if group is None else {"version": group.version, "doors": group.doors},
-        "rlimits": {"CPU": int(bounds.cpu_s) + 2, "FSIZE": bounds.file_bytes, "NOFILE": bounds.files},
+        "rlimits": {"CPU": int(bounds.cpu_s) + 2, "FSIZE": bounds.disk_bytes + BEYOND_BYTES, "NOFILE": bounds.files},
         "without_group": watched,
     }

@@ -34,6 +34,14 @@ def lives(process: psutil.Process) -> bool:
         return False
 
 
+def parent(process: psutil.Process) -> int:
+    """Whose child it is; 0 if it is gone."""
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return 0
+
+
 def pss(pid: int) -> int:
     """Its part of what it shares, and all it has alone."""
     return _field(f"/proc/{pid}/smaps_rollup", "Pss:") * 1024
@@ -42,13 +50,6 @@ def pss(pid: int) -> int:
 def most(pid: int) -> int:
     """The most memory it ever had at once, between two looks too."""
     return _field(f"/proc/{pid}/status", "VmHWM:") * 1024
-
-
-def written(pid: int) -> int:
-    """What it, and those of its children that have ended, sent to a disk."""
-    with contextlib.suppress(OSError):
-        return _field(f"/proc/{pid}/io", "write_bytes:")
-    return 0
 
 
 def open_files(pid: int) -> int:

@@ -13,7 +13,7 @@ import psutil
 from everstep.adapters.isolation import launcher
 from everstep.adapters.isolation.group import Group, removed
 from everstep.adapters.isolation.program import Bounds
-from everstep.adapters.isolation.tree import lives, most, open_files, pss, tree, written
+from everstep.adapters.isolation.tree import lives, most, open_files, parent, pss, tree
 
 BUSY_CPU_S: Final = 10.0
 """A program that has used so much is given half a core."""
@@ -38,11 +38,10 @@ class Watch:
     _seen: dict[int, psutil.Process] = field(default_factory=dict)
 
     def look(self, pid: int) -> None:
-        """Memory, CPU time, disk and number of the whole tree."""
+        """Memory, CPU time and number of the whole tree."""
         family = tree(pid)
         self._seen.update({one.pid: one for one in family})
         inner = [one for one in family if not _is_ours(one)]
-        self.disk_bytes = max(self.disk_bytes, sum(written(one.pid) for one in family))
         self.files = max([self.files, *(open_files(one.pid) for one in inner)])
         used = self._in_group(self.group) if self.group is not None and self.inside else self._in_tree(family, inner)
         self._judge(used)
@@ -69,7 +68,6 @@ class Watch:
             "memory": bounds.memory_bytes,
             "cpu_time": bounds.cpu_s,
             "processes": bounds.processes,
-            "disk": bounds.disk_bytes,
         }
         broken = ((name, used[name], limit) for name, limit in limits.items() if used[name] > limit)
         self.over = self.over or next(broken, None)
@@ -82,7 +80,6 @@ class Watch:
             group.throttle()
         return {
             "cpu_time": self.cpu_s,
-            "disk": self.disk_bytes,
             "memory": self._wanted(self.bounds.memory_bytes, group.memory_ran_out()),
             "processes": self._wanted(self.bounds.processes, group.forks_refused()),
         }
@@ -103,19 +100,25 @@ class Watch:
                 self.peak_bytes = max(self.peak_bytes, most(one.pid))
         self.now_bytes = memory
         self.peak_bytes, self.cpu_s = max(self.peak_bytes, memory), max(self.cpu_s, cpu)
-        return {"memory": memory, "cpu_time": cpu, "processes": len(family), "disk": self.disk_bytes}
+        return {"memory": memory, "cpu_time": cpu, "processes": len(family)}
 
-    def kill(self, pid: int) -> bool:
-        """The tree, the inner ones first: the outermost ends by itself, and then says what all of them used."""
+    def kill(self, pid: int, *, whole: bool) -> bool:
+        """The tree; but its keeper and init end by themselves, and say what all used, unless that takes too long."""
         if self.group is not None:
             self.group.kill()
         self._seen.update({one.pid: one for one in tree(pid)})
         alive = [one for one in self._seen.values() if lives(one)]
-        for one in alive:
-            if one.pid != pid or len(alive) == 1:
-                with contextlib.suppress(psutil.Error, OSError):
-                    one.send_signal(signal.SIGKILL)
+        inner = [one for one in alive if one.pid != pid and parent(one) != pid]
+        for one in alive if whole else inner or alive[1:]:
+            with contextlib.suppress(psutil.Error, OSError):
+                one.send_signal(signal.SIGKILL)
         return bool(alive)
+
+    def wrote(self, disk_bytes: int) -> None:
+        """What its keeper has counted; it ends whoever writes more than it may."""
+        self.disk_bytes = disk_bytes
+        if disk_bytes > self.bounds.disk_bytes:
+            self.over = self.over or ("disk", disk_bytes, self.bounds.disk_bytes)
 
     def counted(self, cpu_s: float) -> None:
         """What the kernel says all of them have used, walls included; a group knows better."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from everstep.adapters.isolation.bounds import Walls, bounds_of, refuse_broken, report
+from everstep.adapters.isolation.bounds import Walls, bounds_of, ran, refuse_broken
 from everstep.adapters.isolation.child import Child, Program
 from everstep.adapters.tools.family import closed, spec_of
 from everstep.domain.ids import Millis
@@ -62,8 +62,7 @@ class ExtractTools(ToolAdapter):
                 reads=tuple({sys.prefix, sys.base_prefix}),
                 require=self._walls.require.get(call.tool, ""),
             )
-            ended = await Child(program).run()
-        report(ended, ctx)
+            ended = await ran(Child(program), ctx)
         refuse_broken(ended, call.tool)
         if ended.exit_code != 0:
             said = bytes(ended.stderr.data[-300:]).decode(errors="replace").strip()

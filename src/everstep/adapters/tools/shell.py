@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from everstep.adapters.isolation.bounds import Walls, bounds_of, refuse_broken, report
+from everstep.adapters.isolation.bounds import Walls, bounds_of, ran, refuse_broken
 from everstep.adapters.isolation.child import Bounds, Child, Ended, Program
 from everstep.adapters.paths import names_of
 from everstep.adapters.tools.family import closed, spec_of
@@ -98,20 +98,18 @@ class ShellTools(ToolAdapter):
         name, *rest = arguments["argv"]
         command = self._commands[name]
         cwd = ctx.workdir.joinpath(*map(bytes.decode, names_of(arguments.get("cwd", "."))))
-        ended = await Child(
-            Program(
-                argv=(command.program, *rest),
-                cwd=str(cwd.resolve(strict=True)),
-                env={**arguments.get("env", {})},
-                stdin=arguments.get("stdin", "").encode(),
-                bounds=bounds_of(ctx),
-                network=command.network,
-                uid=self._walls.uid,
-                writes=(str(ctx.workdir.resolve()),),
-                require=self._walls.needed(call.tool, trusted=ctx.origin.trusted),
-            )
-        ).run()
-        report(ended, ctx)
+        program = Program(
+            argv=(command.program, *rest),
+            cwd=str(cwd.resolve(strict=True)),
+            env={**arguments.get("env", {})},
+            stdin=arguments.get("stdin", "").encode(),
+            bounds=bounds_of(ctx),
+            network=command.network,
+            uid=self._walls.uid,
+            writes=(str(ctx.workdir.resolve()),),
+            require=self._walls.needed(call.tool, trusted=ctx.origin.trusted),
+        )
+        ended = await ran(Child(program), ctx)
         refuse_broken(ended, call.tool)
         self._judge(command, ended, arguments.get("expect_exit", [0]))
         return _told(ended)

@@ -61,12 +61,23 @@ async def test_each_is_stopped_by_its_own_limit(tmp_path: Path, groups: bool, mo
     assert told["output flood"]["usage"]["bytes_out"] == pytest.approx(30_000_000, rel=0.1)
     assert 1.0 <= told["CPU burner"]["usage"]["cpu_s"] < 5
     assert told["sibling"]["usage"]["files_open"] > 0
+    for story in ("hung", "deaf"):  # out of time, and counted all the same
+        assert told[story]["usage"]["cpu_s"] > 0
+        assert told[story]["usage"]["memory_peak_bytes"] > 1_000_000
+    truth = on_disk(tmp_path)
+    assert told["disk filler"]["usage"]["counts"]["disk_bytes"] == pytest.approx(truth, rel=0.1)
+    assert truth < 60_000_000  # of the 400 MB it wants
     bomb = told["memory bomb"]["error"]["details"]
     assert (bomb["limit"], bomb["max"]) == ("memory", 150_000_000)
     assert 0 < bomb["excess"] == bomb["used"] - bomb["max"]
     assert {one.pid for one in here.children(recursive=True)} <= before
     assert here.num_fds() <= files + 5
     assert here.memory_info().rss < memory + 100_000_000
+
+
+def on_disk(folder: Path) -> int:
+    """Bytes that the filler's files take up."""
+    return sum(file.stat().st_blocks * 512 for file in folder.glob("sim-*"))
 
 
 async def let_time_pass(engine: TestEngine) -> None:
