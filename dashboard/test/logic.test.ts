@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Steady, range, rough, say } from "../src/logic/estimate.ts";
+import { Steady, because, range, rough, say } from "../src/logic/estimate.ts";
 import type { Estimate } from "../src/logic/estimate.ts";
 import { inWords, parse } from "../src/logic/filter.ts";
 import { busy, place, scale, ticks } from "../src/logic/scale.ts";
@@ -20,14 +20,23 @@ test("seconds are said as somebody would", () => {
 });
 
 test("what is left: with its range and where it is from", () => {
-  assert.equal(say(estimate(60, 120, 240), 1, 5, 0, new Steady()).text, "about 2 min left, likely 60 s to 4 min · from 23 tasks");
+  assert.equal(say(estimate(60, 120, 240), 1, 5, 0, new Steady()).text, "about 2 min left, likely 1–4 min · from 23 tasks");
   assert.match(say(estimate(60, 120, 240, { basis: "prior" }), 1, 5, 0, new Steady()).text, /first guess$/);
-  assert.deepEqual(say(null, 3, 8, 0, new Steady()), { text: "no estimate yet; 3 of 8 steps done", tone: "none" });
+  assert.deepEqual(say(null, 3, 8, 0, new Steady()), { text: "no estimate yet; 3 of 8 steps done", short: "no estimate yet", tone: "none" });
 });
 
 test("waiting for somebody stands still; past the usual is said so", () => {
-  assert.deepEqual(say(estimate(50, 100, 200, { waiting_on: "person" }), 4, 5, 999, new Steady()), { text: "waiting for you · 1m40s of work after that", tone: "frozen" });
+  assert.deepEqual(say(estimate(50, 100, 200, { waiting_on: "person" }), 4, 5, 999, new Steady()), { text: "waiting for you · 1m40s of work after that", short: "waiting for you", tone: "frozen" });
   assert.equal(say(estimate(60, 120, 240), 1, 5, 300, new Steady()).text, "longer than usual (usually under 4 min)");
+});
+
+test("in a list little room is left for what keeps a task", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  assert.equal(because({ kind: "retry", until: "2026-01-01T00:00:04Z" }, now), "next try in 4 s");
+  assert.equal(because({ kind: "breaker", until: "2026-01-01T00:05:00Z" }, now), "waiting for a breaker · 5 min");
+  assert.equal(because({ kind: "slot", until: null }, now), "waiting for a free slot");
+  assert.equal(because({ kind: "person", until: null }, now), null);
+  assert.equal(say(estimate(60, 120, 240), 1, 5, 0, new Steady()).short, "about 2 min left, likely 1–4 min");
 });
 
 test("it counts down, and words change only when the middle has gone far enough", () => {

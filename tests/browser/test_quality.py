@@ -243,6 +243,7 @@ def test_tasks_queue_breakers_load_and_latency_are_seen_live_and_from_here_alone
             expect(page.get_by_role("meter", name="Tasks in work")).to_be_visible()
             expect(page.get_by_role("region", name="Workers")).to_contain_text("heartbeat")
             expect(page.get_by_role("region", name="Store")).to_contain_text("survives a power cut")
+            expect(page.get_by_role("region", name="Store")).to_contain_text("95 % within")
             stage.open_gate("published")
             breakers.get_by_role("button", name="Reset…").click()
             page.get_by_role("dialog").get_by_role("button", name="Reset").click()

@@ -147,6 +147,10 @@ def test_a_killed_server_comes_back_and_the_page_catches_up(built: None, tmp_pat
             assert seqs == list(range(1, head + 1))
             assert page.evaluate("window.same") is True
             assert "task.recovered" in stage.types(task)
+            page.keyboard.press("g")
+            page.keyboard.press("h")
+            page.get_by_text("Tasks recovered from it").click()
+            expect(page.get_by_role("region", name="Workers").get_by_role("link", name=task[:10])).to_be_visible()
     finally:
         stage.close()
 

@@ -185,7 +185,7 @@ export interface Health extends Api.Health {
   reason?: string | null;
   version?: string;
   incarnation?: string;
-  store?: { kind: string; schema_version: number; tasks: Record<string, number>; events: number | null; size_bytes: number | null } | null;
+  store?: { kind: string; schema_version: number; tasks: Record<string, number>; events: number | null; size_bytes: number | null; commit_p95_s: number | null } | null;
   durability?: string;
   recovery?: { recovered?: number; done?: number; total?: number };
   halt?: { mode: string; by: string; at: string; note: string | null } | null;

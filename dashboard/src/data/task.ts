@@ -111,7 +111,7 @@ export class TaskData {
         } else if (frame.type === "live") {
           this.view = view;
           this.caughtUp.value = true;
-          this.task.stale();
+          if (view.seq !== this.task.value.peek()?.seq) this.task.stale();
           this.paint();
         } else if (frame.type === "snapshot") {
           view = empty();

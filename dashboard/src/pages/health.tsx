@@ -3,14 +3,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Refused } from "../client/client.ts";
-import type { Breaker, Health, Page, Tool, Worker } from "../data/api.ts";
+import type { ApiError, Attempt, Breaker, Health, Page, Tool, Worker } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { onNotice, onReturn } from "../data/live.ts";
 import { resource } from "../data/resource.ts";
 import type { Resource } from "../data/resource.ts";
 import { get, may, post } from "../data/session.ts";
 import { bytes, count, shortId, visible } from "../logic/text.ts";
-import { age, instant } from "../logic/times.ts";
+import { age, instant, length } from "../logic/times.ts";
 import { Glyph } from "../ui/marks.tsx";
 import { Ago, Dialog, ErrorCard, Meter, Panel, Said, To } from "../ui/parts.tsx";
 
@@ -114,12 +114,34 @@ const Workers = ({ workers }: { workers: Worker[] }) => (
     {[...workers].sort((a, b) => Number(a.status === "dead") - Number(b.status === "dead")).slice(0, 8).map((one) => (
       <li key={one.id}>
         <p class="line"><Glyph mark={one.status === "live" ? "completed" : one.status === "dead" ? "failed" : "paused"} /><strong class="grow"><Said text={one.name} /> <span class="mono small muted">{shortId(one.id)}</span></strong><span class="small muted">{one.status}</span></p>
-        <p class="small muted">heartbeat <Ago time={one.heartbeat_at} suffix=" ago" /> · {count(one.tasks, "task")} · {one.version}{one.status === "dead" && <> · <To path={`/?q=${encodeURIComponent("status:stalled")}`}>stalled tasks</To></>}</p>
+        <p class="small muted">heartbeat <Ago time={one.heartbeat_at} suffix=" ago" /> · {count(one.tasks, "task")} · {one.version}</p>
+        {one.status === "dead" && <Recovered worker={one} />}
       </li>
     ))}
     {!workers.length && <li class="muted">None.</li>}
   </ul>
 );
+
+const LOST = "/v1/errors?code=worker_lost&limit=50";
+
+/** Tasks whose calls this worker left behind: by the attempts that were abandoned. */
+async function leftBy(worker: Worker): Promise<string[]> {
+  const lost = (await get<Page<ApiError & { task: string; at: string }>>(LOST)).items.filter((one) => one.at >= worker.heartbeat_at);
+  const made = await Promise.all(lost.map((one) => get<Attempt>(`/v1/tasks/${one.task}/steps/${encodeURIComponent(one.step ?? "")}/attempts/${one.attempt}`).catch(() => null)));
+  return [...new Set(lost.filter((_, n) => made[n]?.worker === worker.id).map((one) => one.task))];
+}
+
+function Recovered({ worker }: { worker: Worker }) {
+  const [found, setFound] = useState<string[] | Error | null>(null);
+  const look = (open: boolean): void => void (open && found === null && leftBy(worker).then(setFound, setFound));
+  return (
+    <details class="small" onToggle={(event) => look(event.currentTarget.open)}>
+      <summary>Tasks recovered from it</summary>
+      {found instanceof Error ? <ErrorCard error={found} /> : found === null ? <p class="muted">Looking…</p> : !found.length ? <p class="muted">It left no call behind.</p>
+        : <p>{found.map((id) => <To key={id} path={`/tasks/${id}`} class="held mono">{shortId(id)}</To>)}</p>}
+    </details>
+  );
+}
 
 function Work({ health }: { health: Health }) {
   return (
@@ -141,6 +163,7 @@ const Store = ({ health }: { health: Health }) => (
     <div><dt>Durability</dt><dd>{health.durability === "power" ? "survives a power cut" : health.durability === "process" ? "survives a killed process" : health.durability}</dd></div>
     {health.store?.size_bytes ? <div><dt>Size</dt><dd>{bytes(health.store.size_bytes)}</dd></div> : null}
     {health.store?.events ? <div><dt>Events</dt><dd>{health.store.events.toLocaleString("en")}</dd></div> : null}
+    {typeof health.store?.commit_p95_s === "number" && <div><dt>Commits</dt><dd>95 % within {length(health.store.commit_p95_s * 1000)}</dd></div>}
     <div><dt>Schema</dt><dd>{health.store?.schema_version}</dd></div>
     <div><dt>Recovered</dt><dd>{count(health.recovery?.recovered ?? 0, "task")} at the last start</dd></div>
   </dl>

@@ -6,9 +6,11 @@ import { useLocation } from "preact-iso";
 import type { Page, Task } from "../data/api.ts";
 import { at } from "../data/base.ts";
 import { needsYou } from "../data/inbox.ts";
+import { now } from "../data/clock.ts";
 import { onEvent, onReturn } from "../data/live.ts";
 import { resource } from "../data/resource.ts";
 import { get } from "../data/session.ts";
+import { because } from "../logic/estimate.ts";
 import { inWords, parse } from "../logic/filter.ts";
 import type { Filter } from "../logic/filter.ts";
 import { TERMINAL, ofTask } from "../logic/status.ts";
@@ -189,6 +191,7 @@ export function TaskRow({ task }: { task: Task }) {
   const shown = ofTask(task);
   const ended = TERMINAL.has(task.status);
   const asks = shown.word === "needs you";
+  const short = ended || task.status === "paused" ? shown.word : (because(task.explain.waiting_on, now.value) ?? said.short);
   return (
     <li class="task-row" data-row={task.id}>
       <Glyph mark={shown.mark} live />
@@ -198,7 +201,7 @@ export function TaskRow({ task }: { task: Task }) {
         {asks && task.pause ? (
           <><span class="text s-paused">waiting for you · <Ago time={task.pause.opened_at} /></span><To path={`/inbox/${task.pause.id}`} class="button">Review</To></>
         ) : (
-          <span class={`text cut ${ended ? `s-${shown.mark}` : "muted"}`}>{ended ? shown.word : said.text}</span>
+          <span class={`text cut ${ended ? `s-${shown.mark}` : task.status === "paused" ? "muted" : "muted going"}`} title={ended ? "" : said.text}>{short}</span>
         )}
       </span>
       <span class="because cut" title={task.explain.text}><Said text={task.explain.text} /></span>

@@ -43,12 +43,14 @@ export function useEstimate(task: Task): Said & { fraction: number; done: number
     const [from, to] = [instant(task.started_at), instant(task.ended_at)];
     const first = expected.get(`${task.id}/${task.generation}`);
     const was = first ? `, estimate was ${range(...first)}` : "";
-    return { text: from !== null && to !== null ? `took ${length(to - from)}${was}` : "", tone: "usual", fraction, done, total };
+    const took = from !== null && to !== null ? `took ${length(to - from)}` : "";
+    return { text: took && took + was, short: took, tone: "usual", fraction, done, total };
   }
   remember(task, estimate);
   const asOf = instant(estimate?.as_of) ?? now.value;
   const elapsed = estimate?.waiting_on ? 0 : Math.max(0, (now.value - asOf) / 1000);
-  return { ...say(estimate, done, total, elapsed, steady.current), fraction, done, total };
+  const said = say(estimate, done, total, elapsed, steady.current);
+  return { ...said, short: estimate === null ? "" : said.short, fraction, done, total }; // a list tells no estimate before the first tick
 }
 
 function newest(a: Task["estimate"], b: Task["estimate"]): Task["estimate"] {

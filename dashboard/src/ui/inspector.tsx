@@ -9,6 +9,7 @@ import type { TaskData } from "../data/task.ts";
 import { TERMINAL, ofStep } from "../logic/status.ts";
 import { bytes, shortId, visible } from "../logic/text.ts";
 import { clock, instant, length } from "../logic/times.ts";
+import { refusal } from "./actions.tsx";
 import type { Act } from "./actions.tsx";
 import { Decision } from "./decision.tsx";
 import { JsonTree, PayloadView } from "./json.tsx";
@@ -84,13 +85,18 @@ export function Inspector({ data, task, step, tab, pause, line = null, onLine = 
       </div>
       {step !== null && tab !== "decide" && onAct && (
         <footer class="inspector-foot">
-          <button type="button" class="tiny" disabled={!task.actions?.includes("retry")} title={task.actions?.includes("retry") ? "" : `not possible while ${task.status}`} onClick={() => onAct({ name: "retry", step })}>Retry from here…</button>
-          <button type="button" class="tiny" disabled={!task.actions?.includes("fork")} onClick={() => onAct({ name: "fork", step })}>Fork…</button>
-          {(seen?.status === "pending" || seen?.status === "paused") && seen.parent === null && <button type="button" class="tiny" disabled={!task.actions?.includes("patch")} onClick={() => onAct({ name: "skip", step })}>Skip…</button>}
+          <Do task={task} action="retry" onDo={() => onAct({ name: "retry", step })}>Retry from here…</Do>
+          <Do task={task} action="fork" onDo={() => onAct({ name: "fork", step })}>Fork…</Do>
+          {(seen?.status === "pending" || seen?.status === "paused") && seen.parent === null && <Do task={task} action="patch" onDo={() => onAct({ name: "skip", step })}>Skip…</Do>}
         </footer>
       )}
     </aside>
   );
+}
+
+function Do({ task, action, onDo, children }: { task: Task; action: string; onDo: () => void; children: string }) {
+  const why = refusal(task, action);
+  return <button type="button" class="tiny" disabled={why !== null} title={why ?? ""} onClick={onDo}>{children}</button>;
 }
 
 const SAID: Readonly<Record<string, (n: number) => string>> = { wall_time: (n) => length(n * 1000), cpu_time: (n) => length(n * 1000), memory: bytes, output: bytes, disk: bytes };

@@ -94,6 +94,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
   const follow = useSignal(true);
   const focused = useSignal(0);
   const hovered = useSignal<number | null>(null);
+  const within = useSignal(false);
   const scroller = useRef<HTMLDivElement>(null);
   const grid = useRef<HTMLDivElement>(null);
 
@@ -158,14 +159,15 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
       act();
     }
   };
-  const marked = rows[hovered.value ?? focused.value]?.step;
+  const marked = rows[hovered.value ?? (within.value || selected !== null ? focused.value : -1)]?.step;
   const takes = new Set(marked?.takes ?? []);
   const gives = useMemo(() => new Set(marked ? view.order.filter((id) => view.steps.get(id)?.takes.includes(marked.parent ?? marked.id)) : []), [marked, rows]);
   return (
     <div class="timeline">
       <Axis axis={axis} begin={begin} onUnfold={(from) => (unfolded.value = new Set([...unfolded.value, from]))} view={view} />
       <div class="rows-scroll" ref={scroller} onWheel={() => (follow.value = false)} onTouchMove={() => (follow.value = false)}>
-        <div ref={grid} role="treegrid" aria-label="Steps" aria-busy={!data.caughtUp.value} aria-rowcount={rows.length} aria-colcount={3} class="grid" style={{ height: `${virtual.height}px` }} onKeyDown={onKey} onPointerLeave={() => (hovered.value = null)}>
+        <div ref={grid} role="treegrid" aria-label="Steps" aria-busy={!data.caughtUp.value} aria-rowcount={rows.length} aria-colcount={3} class="grid" style={{ height: `${virtual.height}px` }} onKeyDown={onKey} onPointerLeave={() => (hovered.value = null)}
+          onFocusIn={() => (within.value = true)} onFocusOut={() => (within.value = false)}>
           {virtual.items.map(({ index, start }) => {
             const row = rows[index];
             if (!row) return null;
@@ -214,15 +216,19 @@ function covers(piece: { x0: number; x1: number }, x: number): boolean {
   return Math.abs(x - (piece.x0 + piece.x1) / 2) < LABEL;
 }
 
-/** What filled a long gap. */
+const FILLED = { paused: "waiting for somebody", retry: "waiting to retry", waiting: "waiting for its turn" } as const;
+
+/** What filled most of a long gap. */
 function why(view: View, from: number, to: number): string {
+  let [most, words] = [0, "in which nothing happened"];
   for (const step of view.steps.values()) {
     for (const one of step.segments) {
-      if (one.kind === "paused" && one.from < to && (one.to ?? to) > from) return "waiting for somebody";
-      if (one.kind === "retry" && one.from < to && (one.to ?? to) > from) return "waiting to retry";
+      const filled = Math.min(one.to ?? to, to) - Math.max(one.from, from);
+      if (one.kind === "executing" || filled <= most) continue;
+      [most, words] = [filled, FILLED[one.kind]];
     }
   }
-  return "in which nothing happened";
+  return words;
 }
 
 interface StepRowProps {

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Final
 
 from everstep.domain.consequence import spec_of
+from everstep.domain.events import ErrorRecord
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.pauses import (
     DurableWait,
@@ -102,7 +103,7 @@ def explain_step(state: TaskState, step: StepState) -> Standing:
         case Phase.RETRY_WAIT:
             code = step.error.failure.code if step.error else ""
             on = WaitingOn(kind="retry", detail=code, until=step.retry_at)
-            return Standing(doing=f"{words} waits to be tried again", since=waits_since, waiting_on=on)
+            return Standing(doing=f"{words} waits {_which_try(step.error)}", since=waits_since, waiting_on=on)
         case Phase.WAITING_SLOT if step.wait is not None:
             wait = step.wait
             on = WaitingOn(kind=wait.kind, detail=wait.detail, until=wait.until, ref=step.child or wait.ref)
@@ -117,6 +118,13 @@ def explain_step(state: TaskState, step: StepState) -> Standing:
             return Standing(doing=f"{words} has ended", since=step.ended_at or since)
         case _:
             return Standing(doing=f"{words} is being prepared", since=since)
+
+
+def _which_try(error: ErrorRecord | None) -> str:
+    """`for try 2 of 4`, as far as it is known."""
+    if error is None or not error.retries_max:
+        return "to be tried again"
+    return f"for try {error.retries + 1} of {error.retries_max + 1}"
 
 
 def legal_commands(state: TaskState) -> tuple[str, ...]:

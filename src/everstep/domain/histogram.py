@@ -29,6 +29,17 @@ class Histogram:
         self.counts[bisect_left(BOUNDS_S, seconds)] += 1
         self.total_s += seconds
 
+    def quantile(self, share: float) -> float | None:
+        """So many of them took at most this long, as well as the buckets tell; None before the first."""
+        wanted, below = share * self.n, 0
+        for k, count in enumerate(self.counts):
+            if count and below + count >= wanted:
+                low = BOUNDS_S[k - 1] if k else 0.0
+                high = BOUNDS_S[k] if k < len(BOUNDS_S) else low
+                return low + (high - low) * (wanted - below) / count
+            below += count
+        return None
+
     @property
     def n(self) -> int:
         """How many there were."""

@@ -177,7 +177,7 @@ PHASES: dict[Phase | None, tuple[str, WaitingOn | None]] = {
     Phase.AWAITING_APPROVAL: ("step a waits for approval", WaitingOn(kind="person", detail="approvalRequired")),
     Phase.WAITING_SLOT: ("step a waits for a place", WaitingOn(kind="slot", detail="some.tool")),
     Phase.EXECUTING: ("step a calls some.tool", None),
-    Phase.RETRY_WAIT: ("step a waits to be tried again", WaitingOn(kind="retry", detail="http_503", until=LATER)),
+    Phase.RETRY_WAIT: ("step a waits for try 2 of 4", WaitingOn(kind="retry", detail="http_503", until=LATER)),
     Phase.DONE: ("step a has ended", None),
 }
 
@@ -243,7 +243,7 @@ def test_a_retry_waits_since_its_last_failure_and_names_another_day() -> None:
     history.say(e.StepRetryScheduled(attempt=1, error=tomorrow, new_key=True), "a")
     said = explain(history.state)
     assert said.since == history.at
-    assert said.text == "step a waits to be tried again since 00:17, until 1970-01-02 00:16"
+    assert said.text == "step a waits for try 2 of 4 since 00:17, until 1970-01-02 00:16"
 
 
 @pytest.mark.req("N.1")

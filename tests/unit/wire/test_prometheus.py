@@ -23,3 +23,13 @@ def test_a_time_counts_for_every_bucket_above_it() -> None:
     assert (counts[BOUNDS_S.index(0.25)], counts[BOUNDS_S.index(0.5)]) == (2, 3)
     assert counts[-2:] == [3, 4]
     assert f"s_sum {1e9 + 0.3005!r}\ns_count 4\n" in text
+
+
+def test_a_share_of_the_times_is_found_inside_its_bucket() -> None:
+    seen = Histogram()
+    assert seen.quantile(0.95) is None
+    for _ in range(20):
+        seen.observe(0.002)
+    assert seen.quantile(0.95) == 0.001 + 0.0015 * 0.95
+    seen.observe(1e9)
+    assert seen.quantile(1.0) == BOUNDS_S[-1], "of what is longer than every bucket that much is known"

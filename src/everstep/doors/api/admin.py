@@ -14,7 +14,7 @@ from everstep.ports.housekeeping import KeptWorker
 from everstep.ports.traffic import Halt
 from everstep.wire.times import to_text
 
-OF_ALL: Final = ("events", "size_bytes")
+OF_ALL: Final = ("events", "size_bytes", "commit_p95_s")
 """Figures of the store from which one owner could tell what others do."""
 
 
@@ -139,5 +139,6 @@ async def _store(back: Backing) -> tuple[JsonObject | None, str | None]:
         "tasks": {**info.tasks},
         "events": info.events,
         "size_bytes": info.size_bytes,
+        "commit_p95_s": None if info.commits is None else info.commits.quantile(0.95),
     }
     return figures, None

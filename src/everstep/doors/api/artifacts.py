@@ -53,7 +53,8 @@ async def get(back: Backing, asked: Asked) -> Response:
         return _answer(asked, await back.desk.content(Digest(digest)))
     for _, _, sealed in _values(state, history):
         if sealed.digest == digest:
-            return _answer(asked, canonical(await back.desk.value(sealed)))
+            kept = sealed.by_reference  # as its very bytes: a large value is not read and written to be shown in part
+            return _answer(asked, await back.desk.content(sealed.digest) if kept else canonical(sealed.value))
     raise NotFound("the task has no such artifact", what_to_do=f"everstep show {state.id}")
 
 
