@@ -56,6 +56,7 @@ from everstep.engine.take_back import TakeBack
 from everstep.ports.adapter import Completed
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.clock import Clock, Pulse
+from everstep.ports.driver import Driver
 from everstep.ports.entropy import Entropy
 from everstep.ports.fault import Fault
 from everstep.ports.gauge import Gauge, Queue
@@ -127,6 +128,8 @@ class Outside:
     """None: the store is that too."""
     gauge: Gauge | None = None
     """None: nobody looks how much is left of the machine."""
+    driver: Driver | None = None
+    """None: who carries tasks is said by the settings."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -238,7 +241,7 @@ def assemble(
     """An engine on whatever world is handed in."""
     if settings.engine.kind != "embedded" and carries == "own":
         carries = "none"  # whoever carries tasks there carries those of everybody
-    driver = driver_of(settings) if carries != "none" else None
+    driver = outside.driver or driver_of(settings) if carries != "none" else None
     redactor = outside.secrets.redactor
     sink = RedactedSink(outside.sink, redactor) if redactor else outside.sink
     worker_id = WorkerId(outside.entropy.new_id("w"))

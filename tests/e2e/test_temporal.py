@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from everstep import Engine, Plan, Task, durable, tool
+from everstep import Engine, Pause, Plan, Task, durable, tool
 from everstep.adapters.temporal.workflow import NAME, CarriedTask
 from everstep.domain.values import JsonObject
 from everstep.errors import EverstepError
@@ -21,6 +24,7 @@ from tests.e2e.carriers import QUICK
 from tests.temporal import DevServer, dev_server
 
 HISTORIES = Path(__file__).parent / "histories"
+DECIDED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 PATIENCE_S = 120
 pytestmark = pytest.mark.req("X.3")
 
@@ -54,7 +58,7 @@ async def sum_up(ctx: Any, n: int) -> dict[str, int]:
     return {"total": total}
 
 
-def hold_of(held: Held) -> object:
+def holds(held: Held) -> tuple[object, ...]:
     @tool("there.hold", effect="idempotent")
     async def hold() -> str:
         """Wait."""
@@ -63,12 +67,17 @@ def hold_of(held: Held) -> object:
         await held.release.wait()
         return "held"
 
-    return hold
+    @tool("there.hold_once")
+    async def hold_once() -> str:
+        """Wait, and never again."""
+        return str(await hold())
+
+    return hold, hold_once
 
 
 def config(server: DevServer, queue: str, **engine: str) -> JsonObject:
     return {
-        "engine": {**QUICK, "kind": "temporal", **engine},
+        "engine": {**QUICK, "stale_after": "1s", "kind": "temporal", **engine},
         "temporal": {"address": server.address, "queue": queue},
     }
 
@@ -81,7 +90,7 @@ async def held() -> Held:
 @pytest.fixture
 async def engine(server: DevServer, held: Held, tmp_path: Path) -> AsyncIterator[Engine]:
     """On one file: a worker and its own door."""
-    tools = (add, sum_up, hold_of(held))
+    tools = (add, sum_up, *holds(held))
     async with Engine(tmp_path / "everstep.db", tools=tools, config=config(server, tmp_path.name)) as opened:
         yield opened
         held.release.set()
@@ -92,8 +101,8 @@ async def ended(task: Task) -> str:
     return (await asyncio.wait_for(task.result(), PATIENCE_S)).status
 
 
-def hold_plan() -> Plan:
-    return Plan.from_dict({"name": "h", "steps": [{"id": "a", "tool": "there.hold"}]})
+def hold_plan(name: str = "there.hold") -> Plan:
+    return Plan.from_dict({"name": "h", "steps": [{"id": "a", "tool": name}]})
 
 
 async def test_a_durable_function(engine: Engine) -> None:
@@ -122,6 +131,44 @@ async def test_a_workflow_that_is_terminated_is_begun_again(engine: Engine, serv
     held.release.set()
     assert await ended(task) == "completed"
     assert held.calls == 2, "it may be repeated, and nobody knows what became of the first call"
+
+
+async def test_a_call_that_is_delivered_twice_is_made_once(
+    engine: Engine, server: DevServer, held: Held, tmp_path: Path
+) -> None:
+    """A reset workflow asks for the call again under the same lease, while the first one is under way."""
+    task = await engine.start(hold_plan("there.hold_once"))
+    await asyncio.wait_for(held.begun.wait(), PATIENCE_S)
+    client = await Client.connect(server.address)
+    handle = client.get_workflow_handle(task.id)
+    turns = [one.event_id async for one in handle.fetch_history_events() if one.event_type == DECIDED]
+    await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=task.id),
+            reason="to have it delivered again",
+            workflow_task_finish_event_id=turns[1],  # the one that asked for the call
+            request_id=task.id,
+        )
+    )
+    pause = await asked(engine, task)
+    assert pause.type == "uncertainOutcome"
+    assert held.calls == 1
+    log = (tmp_path / "logs" / "everstep.log").read_text()
+    assert "asked again for a call that has begun" in log
+    await pause.happened("held")
+    assert await ended(task) == "completed"
+    assert held.calls == 1
+
+
+async def asked(engine: Engine, task: Task) -> Pause:
+    """The question, once it is asked."""
+    async with asyncio.timeout(PATIENCE_S):
+        async for event in task.events():
+            if event.type == "pause.opened":
+                break
+    (pause,) = await engine.inbox()
+    return pause
 
 
 async def test_a_store_has_one_kind(server: DevServer, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Who carries tasks, as the settings say: this engine itself, or a server outside."""
 
-from importlib import import_module
 from typing import cast
 
+from everstep.adapters.extras import extra_part
 from everstep.domain.errors import SettingsError
 from everstep.ports.driver import Driver
 from everstep.settings import Settings
@@ -18,13 +18,7 @@ def driver_of(settings: Settings) -> Driver | None:
             "pools of a whole fleet are not kept where Temporal carries tasks",
             what_to_do="give the pool a size per worker, or limit its calls by a rate",
         )
-    try:
-        temporal = import_module("everstep.adapters.temporal.worker")
-    except ImportError as error:
-        raise SettingsError(
-            f"`engine.kind` is 'temporal', and what that needs is not installed: {error}",
-            what_to_do="pip install 'everstep[temporal]'",
-        ) from error
+    temporal = extra_part("everstep.adapters.temporal.worker", "temporal", "`engine.kind` is 'temporal'")
     place = temporal.Place(
         address=there.address,
         namespace=there.namespace,

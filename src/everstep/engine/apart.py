@@ -12,7 +12,6 @@ from typing import Final
 from everstep.domain.errors import LeaseLost, StoreError, Unavailable
 from everstep.domain.events import Who
 from everstep.domain.ids import ELSEWHERE, Millis, StepPath, TaskId, WorkerId
-from everstep.domain.outcome import Lost, Outcome
 from everstep.domain.states import CLAIMABLE
 from everstep.domain.task import Intent, Lease, TaskState
 from everstep.engine import control
@@ -20,7 +19,6 @@ from everstep.engine.call_apart import Calls
 from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
 from everstep.engine.kit import Kit
 from everstep.engine.lap_apart import Part, end, find_open, looked, settle_all, taken
-from everstep.engine.lost import looked_at
 from everstep.engine.recover import missing_tools, take_from
 from everstep.engine.turn import turn_of
 from everstep.ports.driver import Turn
@@ -66,7 +64,7 @@ class Apart:
         held = await self._find(lease)
         return await self._gone(lease.task) if held is None else await self._turn(held, looked)
 
-    async def call(self, lease: Lease, step: StepPath, attempt: int) -> Turn:
+    async def call(self, lease: Lease, step: StepPath, attempt: int) -> Turn | None:
         """The one call of an attempt; what comes of it counts only while that attempt is open."""
         held = await self._find(lease)
         if held is None:
@@ -74,18 +72,20 @@ class Apart:
         found = await find_open(held, step, attempt, kit=self._kit)
         if found is None:
             return await self._turn(held, looked)
-        outcome = await self.calls.make(held.state, Intent(lease.task, step, found))
-        return await self._turn(held, end(step, attempt, outcome))
+        made = await self.calls.make(held.state, Intent(lease.task, step, found))
+        if made == "before":
+            self._kit.sink.note("asked again for a call that has begun", task=lease.task, step=step)
+            return None
+        return await self._gone(lease.task) if made == "gone" else await self._turn(held, end(step, attempt, made))
 
     async def give_up(self, lease: Lease, step: StepPath, attempt: int) -> Turn:
-        """The outcome `Lost`, with what its tool sees of it where that can look."""
+        """The outcome `Lost`, with what its tool sees of it where that can look; or it was never begun."""
         held = await self._find(lease)
         if held is None:
             return await self._gone(lease.task)
-        outcome: Outcome = Lost()
-        if await find_open(held, step, attempt, kit=self._kit) is not None:
-            outcome = await looked_at(held.state, step, outcome, self._kit)
-        return await self._turn(held, end(step, attempt, outcome))
+        if await find_open(held, step, attempt, kit=self._kit) is None:
+            return await self._turn(held, looked)
+        return await self._turn(held, end(step, attempt, await self.calls.forgo(lease, held.state, step, attempt)))
 
     async def cancel(self, task: TaskId) -> None:
         """As anybody may, in the name of the engine."""

@@ -1,17 +1,24 @@
-"""The call of an attempt, in whatever process was asked to make it: its place in a pool, its end, its being cut off."""
+"""The call of an attempt, in whatever process was asked to make it: its place in a pool, its end, its being cut off.
+
+Two may be asked to make the same one: a mark in the store lets the first through (`Marks.begin`).
+"""
 
 import asyncio
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 from everstep.domain.consequence import spec_of
 from everstep.domain.ids import StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome
 from everstep.domain.states import TaskStatus
-from everstep.domain.task import Intent, TaskState
+from everstep.domain.task import Intent, Lease, TaskState
 from everstep.engine.invoke import invoke
 from everstep.engine.judge import CUT_OFF, NEVER_CALLED, PAUSE_GRACE_S, cut_short
 from everstep.engine.kit import Kit
 from everstep.engine.lost import looked_at
+
+NotMade: TypeAlias = Literal["before", "gone"]
+"""Somebody else has begun this call; or whoever wanted it does not hold the task any more."""
 
 
 class Calls:
@@ -22,8 +29,11 @@ class Calls:
         self._slots: dict[str, asyncio.Semaphore] = {}
         self.count = 0
 
-    async def make(self, state: TaskState, intent: Intent) -> Outcome:
-        """What came of it. Cancelled by somebody whom the task knows nothing of, it says so and nothing else."""
+    async def make(self, state: TaskState, intent: Intent) -> Outcome | NotMade:
+        """What came of it, if it is made here.
+
+        Cancelled by somebody whom the task knows nothing of, it says so and nothing else.
+        """
         kit = self._kit
         entry = kit.catalog.find(intent.attempt.tool)
         if entry is None:
@@ -34,7 +44,18 @@ class Calls:
         async with self._slots.setdefault(pool, asyncio.Semaphore(kit.passage.pools.size(pool))):
             return await self._make(state, intent)
 
-    async def _make(self, state: TaskState, intent: Intent) -> Outcome:
+    async def forgo(self, lease: Lease, state: TaskState, step: StepPath, attempt: int) -> Outcome:
+        """Nobody answers for it. If nobody has begun it, nobody ever will; else see what its tool knows."""
+        if await self._kit.store.marks.begin(lease, step, attempt) == "now":
+            return NEVER_CALLED
+        return await looked_at(state, step, Lost(), self._kit)
+
+    async def _make(self, state: TaskState, intent: Intent) -> Outcome | NotMade:
+        attempt = intent.attempt
+        lease = Lease(task=intent.task, epoch=attempt.epoch, worker=attempt.worker)
+        begun = await self._kit.store.marks.begin(lease, intent.step, attempt.number)
+        if begun != "now":
+            return begun
         call = self._kit.loop.create_task(invoke(intent, state, self._kit))
         self.count += 1
         try:

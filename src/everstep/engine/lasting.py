@@ -1,6 +1,7 @@
 """What a call leaves behind before it ends: checkpoints, from which a later attempt goes on."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Coroutine, Generator
 from pathlib import Path
 from typing import Final
@@ -58,7 +59,7 @@ class CallLog:
         self._sink.note(text, level="warning", task=self._task, step=self._step, attempt=self._attempt, **fields)
 
 
-class LastingCall:
+class LastingCall(ABC):
     """The part of a `ctx` that knows its intent, and keeps what the call leaves behind."""
 
     __slots__ = ("_ending", "_intent", "_kit", "_telling", "cursor", "left_behind", "owner")
@@ -108,8 +109,9 @@ class LastingCall:
         return _from_anywhere(self._keep(cursor), self._kit)
 
     @property
+    @abstractmethod
     def workdir(self) -> Path:
-        raise NotImplementedError
+        """The working folder of the task."""
 
     def artifact(self, name: str, data_or_path: bytes | str | Path, media_type: str | None = None) -> Artifact:
         """Bytes, or a file of the working folder; durable with the end of the attempt."""

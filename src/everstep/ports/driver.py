@@ -39,7 +39,7 @@ class Turn:
 
 
 class Carried(Protocol):
-    """What a driver asks of an engine. Every verb may be asked again, by another process too, but for `call`."""
+    """What a driver asks of an engine. Every verb may be asked again, by another process too."""
 
     async def begin(self, task: TaskId, holder: WorkerId) -> Turn:
         """Take it for this holder; what an earlier one left is closed by the effect rule."""
@@ -47,8 +47,11 @@ class Carried(Protocol):
     async def look(self, lease: Lease) -> Turn:
         """Something was said about it, or a time has come."""
 
-    async def call(self, lease: Lease, step: StepPath, attempt: int) -> Turn:
-        """Make this call, if it is still open, and write down what came of it; cancelling this ends the call."""
+    async def call(self, lease: Lease, step: StepPath, attempt: int) -> Turn | None:
+        """Make this call, if it is still open, and write down what came of it; cancelling this ends the call.
+
+        None: somebody was asked before, so the end is theirs to tell; if they never do, it has to be given up.
+        """
 
     async def give_up(self, lease: Lease, step: StepPath, attempt: int) -> Turn:
         """Nobody knows what became of this call: the effect rule decides."""

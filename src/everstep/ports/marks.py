@@ -1,4 +1,7 @@
-"""Marks: how far a task was said to be, and how far the calls of a step have come. No event tells of them."""
+"""Marks: how far a task was said to be, how far the calls of a step have come, which of them has begun.
+
+No event tells of them.
+"""
 
 from typing import Literal, Protocol, TypeAlias
 
@@ -25,6 +28,8 @@ class Mark:
 
 Kept: TypeAlias = Literal["kept", "pausing", "gone"]
 """It is kept; it is, and the task is to stand still; it is not."""
+Begun: TypeAlias = Literal["now", "before", "gone"]
+"""It begins now, and nobody else begins it; somebody has begun it; the lease is gone, and nobody may."""
 
 
 class Marks(Protocol):
@@ -41,3 +46,6 @@ class Marks(Protocol):
 
     async def find(self, task: TaskId, step: StepPath) -> Mark | None:
         """The last one."""
+
+    async def begin(self, lease: Lease, step: StepPath, attempt: int) -> Begun:
+        """Of all that are asked to make this call, by whatever process, one hears "now"."""

@@ -17,6 +17,7 @@ from everstep.facade.engine import duration
 from everstep.facade.runnable import Runnable, as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Pause, named
+from everstep.ports.driver import Driver
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.sink import Listener
 from everstep.ports.store import PauseFilter
@@ -110,8 +111,10 @@ class TestEngine:
         more_tools: Iterable[object] = (),
         clock: VirtualClock | None = None,
         gauge: Gauge | None = None,
+        driver: Driver | None = None,
     ) -> None:
         self._gauge = gauge
+        self._driver = driver
         here = {} if workspace is None else {"workspace": str(workspace)}
         self._settings = load_settings({**here, **(config or {})}, env={})
         self._fakes = tools if isinstance(tools, Mapping) else {}
@@ -146,6 +149,7 @@ class TestEngine:
             fault=self._fault,
             codec=Codec(),
             gauge=self._gauge,
+            driver=self._driver,
             secrets=KnownSecrets(self._secrets, self._settings.grants),
         )
         adapters = adapters_of(self._settings, self._tools, outside.codec, outside.secrets)

@@ -3,17 +3,17 @@
 import os
 import socket
 import time
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+from everstep.adapters.extras import extra_part
 from everstep.adapters.stores.sqlite.connect import Durability, translated
 from everstep.adapters.stores.sqlite.keeping import backup
 from everstep.adapters.stores.sqlite.moving import leaving
 from everstep.adapters.stores.sqlite.opening import Setup
 from everstep.adapters.stores.sqlite.store import SqliteStore
-from everstep.domain.errors import SettingsError, Validation
+from everstep.domain.errors import Validation
 from everstep.domain.ids import Instant, WorkerId
 from everstep.ports.clock import Clock
 from everstep.ports.fault import Fault, no_fault
@@ -88,13 +88,7 @@ def move_store(settings: Settings, target: str) -> int:
 
 def _postgres(module: str) -> ModuleType:
     """A part of the adapter, which needs a driver that not everybody has; raises SettingsError."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise SettingsError(
-            f"the store is a PostgreSQL, whose driver is not installed: {error}",
-            what_to_do="pip install 'everstep[postgres]'",
-        ) from error
+    return cast("ModuleType", extra_part(module, "postgres", "the store is a PostgreSQL"))
 
 
 def _mover() -> Worker:

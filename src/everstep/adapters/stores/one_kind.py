@@ -9,6 +9,12 @@ KIND: Final = "engine"
 """What the store calls its word for it."""
 
 
+def kept_kind(recorded: str, worker: Worker) -> str:
+    """What holds from now on, where nobody else writes meanwhile; raises StoreRefused."""
+    refuse_other_kind(recorded or worker.kind, worker)
+    return recorded or worker.kind
+
+
 def refuse_other_kind(recorded: str, worker: Worker) -> None:
     """The first that carried a task has said how; raises StoreRefused for whoever would do it in another way."""
     if worker.kind and worker.kind != recorded:

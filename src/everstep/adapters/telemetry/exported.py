@@ -1,10 +1,9 @@
 """Where the environment says that figures and traces go, if it does."""
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, Final, cast
 
-from everstep.domain.errors import SettingsError
+from everstep.adapters.extras import extra_part
 from everstep.domain.version import __version__
 from everstep.ports.telemetry import Telemetry
 
@@ -16,11 +15,6 @@ def exporter(environment: Mapping[str, str], families: Callable[[], Any]) -> Tel
     wanted = any(name in environment for name in OTEL_ENDPOINTS)
     if not wanted or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return None
-    try:
-        otel = import_module("everstep.adapters.telemetry.otel")
-    except ImportError as error:
-        raise SettingsError(
-            f"OTEL_EXPORTER_OTLP_ENDPOINT asks for OpenTelemetry, which is not installed: {error}",
-            what_to_do="pip install 'everstep[otel]', or set OTEL_SDK_DISABLED=true",
-        ) from error
+    why, instead = "OTEL_EXPORTER_OTLP_ENDPOINT asks for OpenTelemetry", ", or set OTEL_SDK_DISABLED=true"
+    otel = extra_part("everstep.adapters.telemetry.otel", "otel", why, instead)
     return cast("Telemetry", otel.from_environment(environment, families, __version__))

@@ -39,6 +39,7 @@ class Activities:
 
     @activity.defn(name="everstep.call")
     async def call(self, lease: list[Any], step: str, attempt: int) -> Said:
+        """Delivered twice, it is made once: whoever has begun it beats and answers, or Temporal gives it up."""
         return await self._beating(self._carried.call(_lease(lease), StepPath(step), attempt))
 
     @activity.defn(name="everstep.give_up")
@@ -49,10 +50,13 @@ class Activities:
     async def cancel(self, task: str) -> None:
         await self._carried.cancel(TaskId(task))
 
-    async def _beating(self, work: Coroutine[Any, Any, Turn]) -> Said:
+    async def _beating(self, work: Coroutine[Any, Any, Turn | None]) -> Said:
         beat = asyncio.create_task(self._beat())
         try:
-            return _said(await work)
+            turn = await work
+            if turn is None:
+                activity.raise_complete_async()
+            return _said(turn)
         finally:
             beat.cancel()
             with suppress(asyncio.CancelledError):

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from everstep.domain import events as e
-from everstep.domain.errors import LeaseLost
+from everstep.domain.errors import LeaseLost, StoreRefused
 from everstep.domain.events import Draft
 from everstep.domain.ids import Instant, Seq
 from everstep.domain.states import TaskStatus
 from everstep.ports.store import Claim
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE
-from everstep.testing.conformance.stage import Rig, Scene, done, scene
+from everstep.testing.conformance.stage import Rig, Scene, done, raises, scene
 from everstep.wire.event import decode
 
 
@@ -197,3 +197,14 @@ async def due_tasks_come_in_their_time(rig: Rig) -> None:
         assert (due.tasks, due.next_at) == ((), f.later(10))
         nothing = await on.store.due(stranger.id, f.later(99), 10)
         assert (nothing.tasks, nothing.next_at) == ((), None)
+
+
+async def tasks_are_carried_in_one_way(rig: Rig) -> None:
+    async with scene(rig):
+        """Who carries nothing says nothing."""
+    async with scene(rig, replace(f.worker(), kind="temporal")):
+        """The first who does has said how."""
+    await raises(StoreRefused, rig.open(replace(f.worker(), kind="embedded")))
+    for kind in ("temporal", ""):
+        async with scene(rig, replace(f.worker(), kind=kind)) as on:
+            assert (await on.held()).worker == on.me.id

@@ -525,7 +525,7 @@ SELECT 'everstep_' || current_schema();
 -- name: empty_store
 -- What an unfinished move has left.
 TRUNCATE tasks, events, pauses, rates, quotas, breakers, credentials, history, signals, listeners, handles, progress,
-         checkpoints, spent_keys, payloads;
+         checkpoints, begun, spent_keys, payloads;
 
 -- name: is_empty
 -- Whether it holds anything that could be lost.
@@ -585,6 +585,10 @@ COPY progress (task, generation, share) FROM STDIN;
 -- name: fill_checkpoints
 -- How far steps have come.
 COPY checkpoints (task, step, attempt, tool, input, body) FROM STDIN;
+
+-- name: fill_begun
+-- Which calls have begun.
+COPY begun (task, step, attempt) FROM STDIN;
 
 -- name: fill_spent_keys
 -- Of tasks that are no more.

@@ -51,6 +51,7 @@ class DeleteUnit:
             desk.change("delete_pauses", (num,))
             desk.change("delete_progress", (self.task,))
             desk.change("delete_checkpoints", (self.task,))
+            desk.change("delete_begun", (self.task,))
             desk.forget_journal(num)
             for (key,) in desk.rows("delete_task", (num,)):
                 if key is not None:

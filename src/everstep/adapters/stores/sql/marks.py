@@ -12,7 +12,7 @@ from everstep.domain.ids import Digest, StepPath, TaskId
 from everstep.domain.record import record
 from everstep.domain.states import TaskStatus
 from everstep.domain.task import Lease
-from everstep.ports.marks import Kept, Mark
+from everstep.ports.marks import Begun, Kept, Mark
 
 SHARES: Final = 10_000
 """Of a whole."""
@@ -54,6 +54,23 @@ class MarkUnit:
         return "pausing" if guard.status is TaskStatus.PAUSING else "kept"
 
 
+@record
+class BeginUnit:
+    """A call begins, if it has not; for whoever holds the task."""
+
+    lease: Lease
+    step: StepPath
+    attempt: int
+    areas: tuple[str, ...] = ()
+    size_bytes: int = COMMAND_BYTES
+
+    def apply(self, desk: Desk) -> Begun:
+        guard, lease = desk.guard(self.lease.task), self.lease
+        if guard is None or (guard.epoch, guard.worker) != (lease.epoch, lease.worker):
+            return "gone"
+        return "now" if desk.change("begin_call", (lease.task, self.step, self.attempt)) == 1 else "before"
+
+
 class SqlMarks:
     """The verbs of `Marks` in the database."""
 
@@ -81,6 +98,11 @@ class SqlMarks:
         for attempt, tool, digest, body in rows:
             return Mark(attempt=attempt, tool=tool, input=Digest(digest), cursor=json.loads(body))
         return None
+
+    async def begin(self, lease: Lease, step: StepPath, attempt: int) -> Begun:
+        """Durable when this returns."""
+        (begun,) = await self._hold().writes.submit((BeginUnit(lease=lease, step=step, attempt=attempt),))
+        return cast("Begun", begun)
 
 
 class WithMarks(ABC):

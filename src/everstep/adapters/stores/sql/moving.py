@@ -7,7 +7,7 @@ from everstep.domain.record import record
 
 TABLES: Final = (
     "tasks", "events", "pauses", "rates", "quotas", "breakers", "credentials", "history", "signals", "listeners",
-    "handles", "progress", "checkpoints", "spent_keys", "meta",
+    "handles", "progress", "checkpoints", "begun", "spent_keys", "meta",
 )  # fmt: skip
 """Each has a statement `copy_TABLE`, which reads it, and where it is written `fill_TABLE`, with the same columns."""
 MOVED: Final = "moved_to"

@@ -513,6 +513,11 @@ WHERE excluded.attempt >= checkpoints.attempt;
 -- How far a step has come, by which attempt, and with which call.
 SELECT attempt, tool, input, body FROM checkpoints WHERE task = ? AND step = ?;
 
+-- name: begin_call
+-- One beginning per attempt, for whoever comes first; attempts of a step are counted up for as long as its task lives.
+INSERT INTO begun (task, step, attempt) VALUES (?, ?, ?)
+ON CONFLICT (task, step) DO UPDATE SET attempt = excluded.attempt WHERE excluded.attempt > begun.attempt;
+
 -- name: naming_payloads
 -- Lines that may name a value kept by its content: values that are elsewhere, handles of artifacts, and long plans.
 SELECT body FROM events WHERE body LIKE '%"artifact":%' OR body LIKE '%"media_type":%' OR type = 'task.created'
@@ -525,6 +530,10 @@ DELETE FROM progress WHERE task = ?;
 -- name: delete_checkpoints
 -- With their task.
 DELETE FROM checkpoints WHERE task = ?;
+
+-- name: delete_begun
+-- With their task.
+DELETE FROM begun WHERE task = ?;
 
 -- name: list_ended
 -- What may go: ended one way, long ago, and held by nobody.
@@ -609,6 +618,10 @@ SELECT task, generation, share FROM progress;
 -- name: copy_checkpoints
 -- How far steps have come.
 SELECT task, step, attempt, tool, input, body FROM checkpoints;
+
+-- name: copy_begun
+-- Which calls have begun.
+SELECT task, step, attempt FROM begun;
 
 -- name: copy_spent_keys
 -- Of tasks that are no more.

@@ -1,0 +1,3 @@
+-- Only its driver keeps a call from being made twice.
+
+DROP TABLE begun;
