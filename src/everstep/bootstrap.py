@@ -72,6 +72,7 @@ from everstep.wire.values import Codec
 __all__ = [
     "Agreement",
     "Door",
+    "Driver",
     "Gauge",
     "KnownSecrets",
     "Outside",

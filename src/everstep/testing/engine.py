@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from everstep.adapters.stores.memory import MemoryStore
-from everstep.bootstrap import Gauge, KnownSecrets, Outside, Parts, adapters_of, assemble, scripts_of
+from everstep.bootstrap import Driver, Gauge, KnownSecrets, Outside, Parts, adapters_of, assemble, scripts_of
 from everstep.domain.commands import Reply
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.ids import PauseId, StepPath, TaskId
@@ -17,7 +17,6 @@ from everstep.facade.engine import duration
 from everstep.facade.runnable import Runnable, as_plan
 from everstep.facade.task import Task
 from everstep.facade.views import Pause, named
-from everstep.ports.driver import Driver
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.sink import Listener
 from everstep.ports.store import PauseFilter

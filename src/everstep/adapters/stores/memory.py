@@ -8,7 +8,6 @@ from everstep.adapters.stores import journal
 from everstep.adapters.stores.journal import PauseChange, PauseClosed, PauseOpened, PausesWithdrawn, PauseWarned
 from everstep.adapters.stores.kept import Kept, fits, line_up, opened_pause, page_of, plan_payload
 from everstep.adapters.stores.memory_traffic import MemoryTraffic
-from everstep.adapters.stores.one_kind import kept_kind
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound
@@ -33,13 +32,10 @@ class MemoryStore(MemoryTraffic):
         super().__init__(self._tasks)
         self._payloads = self.housekeeping.payloads
         self._me: i.WorkerId | None = None
-        self._kind = ""
 
     async def open(self, worker: port.Worker) -> None:
         """Whoever had it open before is dead or done."""
-        self._kind = kept_kind(self._kind, worker)
-        self._fenced.update(known for known, one in self._workers.items() if not one.released)
-        self._workers[worker.id] = worker
+        self.housekeeping.join(worker)
         self._me = worker.id
 
     async def close(self) -> None:

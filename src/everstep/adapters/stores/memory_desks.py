@@ -7,6 +7,7 @@ from dataclasses import replace
 from everstep.adapters.stores import permits
 from everstep.adapters.stores.kept import Kept
 from everstep.adapters.stores.memory_marks import MemoryMarks
+from everstep.adapters.stores.one_kind import kept_kind
 from everstep.domain import ids as i
 from everstep.domain import task as t
 from everstep.domain.breaker import Breaker, BreakerKey
@@ -94,10 +95,17 @@ class MemoryHousekeeping:
         self._pauses = pauses
         self._workers = workers
         self._fenced = fenced
+        self._kind = ""
         self.payloads: dict[i.Digest, bytes] = {}
         self.fresh: set[i.Digest] = set()
         """Payloads that were kept a moment ago."""
         self.spent: dict[tuple[str, str], i.Instant] = {}
+
+    def join(self, worker: port.Worker) -> None:
+        """One more incarnation; raises StoreRefused."""
+        self._kind = kept_kind(self._kind, worker)
+        self._fenced.update(known for known, one in self._workers.items() if not one.released)
+        self._workers[worker.id] = worker
 
     async def delete(self, owner: str, task: i.TaskId, key_until: i.Instant) -> bool:
         """Gone."""
