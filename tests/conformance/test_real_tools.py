@@ -40,9 +40,10 @@ async def family(name: str, config: JsonObject, secrets: Mapping[str, str] = SEC
     """One family as a project's configuration makes it."""
     settings = load_settings({"containment.uid_base": 0, **config}, env={})
     known = KnownSecrets(secrets, settings.grants)
-    found = [one for one in adapters_of(settings, (), Codec(), known) if _serves(one, name)]
-    yield found[0]
-    await found[0].close()
+    every = adapters_of(settings, (), Codec(), known)
+    yield next(one for one in every if _serves(one, name))
+    for one in every:  # some share a client
+        await one.close()
 
 
 def _serves(adapter: ToolAdapter, name: str) -> bool:

@@ -46,7 +46,6 @@ def test_the_document_is_openapi_and_its_schemas_are_schemas(server: Server) -> 
         jsonschema_rs.meta.validate(schema)
 
 
-@pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")  # what others left open ends here
 def test_schemathesis_finds_nothing(server: Server) -> None:
     token = {"Authorization": f"Bearer {server.token}"}
     schema = schemathesis.openapi.from_url(f"{server.ready['url']}/v1/openapi.json", headers=token)
