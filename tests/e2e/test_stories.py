@@ -11,7 +11,6 @@ import pytest_asyncio
 from everstep import Engine, Misconfigured, Pause, Plan, Task, Transient, Uncertain, tool
 from everstep.domain.values import JsonObject, JsonValue
 from tests.e2e.carriers import KINDS, carried
-from tests.temporal import dev_server
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.req("X.3")]
 PATIENCE_S = 120
@@ -84,9 +83,8 @@ async def fleet(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engin
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
-    with dev_server() as server:
-        async with carried("temporal", tmp_path_factory.mktemp("temporal"), WORLD.tools(), server.address) as engine:
-            yield engine
+    async with carried("temporal", tmp_path_factory.mktemp("temporal"), WORLD.tools()) as engine:
+        yield engine
 
 
 @pytest.fixture(params=KINDS)

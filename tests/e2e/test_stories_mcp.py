@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -10,7 +11,7 @@ from everstep.torture.dump import dump
 from tests.e2e.carriers import KINDS
 from tests.e2e.mcp_project import MODERN, make_project, wire
 from tests.postgres import schema
-from tests.temporal import dev_server
+from tests.temporal import server_address
 
 
 @pytest.mark.req("X.3")
@@ -24,8 +25,7 @@ async def test_a_hand_off(kind: str, tmp_path: Path) -> None:
             store = stack.enter_context(schema())
             said.write_text(f'store = "{store}"\n{said.read_text()}')
         if kind == "temporal":
-            server = stack.enter_context(dev_server())
-            there = f'[engine]\nkind = "temporal"\n[temporal]\naddress = "{server.address}"\n'
+            there = f'[engine]\nkind = "temporal"\n[temporal]\naddress = "{server_address()}"\nqueue = "{uuid4()}"\n'
             said.write_text(said.read_text() + there)
         async with wire(project, MODERN) as client:
             begun = await client.good(

@@ -4,9 +4,10 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
@@ -21,7 +22,7 @@ from everstep.domain.values import JsonObject
 from everstep.errors import EverstepError
 from everstep.torture.checker import check
 from tests.e2e.carriers import QUICK
-from tests.temporal import DevServer, dev_server
+from tests.temporal import server_address
 
 HISTORIES = Path(__file__).parent / "histories"
 DECIDED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -37,10 +38,10 @@ class Held:
         self.calls = 0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[DevServer]:
-    with dev_server() as one:
-        yield one
+@pytest.fixture
+def address() -> str:
+    """Of the server of this run."""
+    return server_address()
 
 
 @tool("there.add", effect="pure")
@@ -75,10 +76,10 @@ def holds(held: Held) -> tuple[object, ...]:
     return hold, hold_once
 
 
-def config(server: DevServer, queue: str, **engine: str) -> JsonObject:
+def config(address: str, queue: str, **engine: str) -> JsonObject:
     return {
         "engine": {**QUICK, "stale_after": "1s", "kind": "temporal", **engine},
-        "temporal": {"address": server.address, "queue": queue},
+        "temporal": {"address": address, "queue": queue},
     }
 
 
@@ -88,10 +89,10 @@ async def held() -> Held:
 
 
 @pytest.fixture
-async def engine(server: DevServer, held: Held, tmp_path: Path) -> AsyncIterator[Engine]:
+async def engine(address: str, held: Held, tmp_path: Path) -> AsyncIterator[Engine]:
     """On one file: a worker and its own door."""
     tools = (add, sum_up, *holds(held))
-    async with Engine(tmp_path / "everstep.db", tools=tools, config=config(server, tmp_path.name)) as opened:
+    async with Engine(tmp_path / "everstep.db", tools=tools, config=config(address, uuid4().hex)) as opened:
         yield opened
         held.release.set()
     assert check(tmp_path / "everstep.db") == []
@@ -110,19 +111,19 @@ async def test_a_durable_function(engine: Engine) -> None:
     assert (result.status, result.outputs) == ("completed", {"total": 6})
 
 
-async def test_who_cancels_the_workflow_cancels_the_task(engine: Engine, server: DevServer, held: Held) -> None:
+async def test_who_cancels_the_workflow_cancels_the_task(engine: Engine, address: str, held: Held) -> None:
     task = await engine.start(hold_plan())
     await asyncio.wait_for(held.begun.wait(), PATIENCE_S)
-    client = await Client.connect(server.address)
+    client = await Client.connect(address)
     assert (await client.get_workflow_handle(task.id).query("turn"))["open"][0]["step"] == "a"
     await client.get_workflow_handle(task.id).cancel()
     assert await ended(task) == "cancelled"
 
 
-async def test_a_workflow_that_is_terminated_is_begun_again(engine: Engine, server: DevServer, held: Held) -> None:
+async def test_a_workflow_that_is_terminated_is_begun_again(engine: Engine, address: str, held: Held) -> None:
     task = await engine.start(hold_plan())
     await asyncio.wait_for(held.begun.wait(), PATIENCE_S)
-    client = await Client.connect(server.address)
+    client = await Client.connect(address)
     await client.get_workflow_handle(task.id).terminate("to see what happens")
     held.begun.clear()
     await task.pause()  # somebody says something about it
@@ -134,12 +135,12 @@ async def test_a_workflow_that_is_terminated_is_begun_again(engine: Engine, serv
 
 
 async def test_a_call_that_is_delivered_twice_is_made_once(
-    engine: Engine, server: DevServer, held: Held, tmp_path: Path
+    engine: Engine, address: str, held: Held, tmp_path: Path
 ) -> None:
     """A reset workflow asks for the call again under the same lease, while the first one is under way."""
     task = await engine.start(hold_plan("there.hold_once"))
     await asyncio.wait_for(held.begun.wait(), PATIENCE_S)
-    client = await Client.connect(server.address)
+    client = await Client.connect(address)
     handle = client.get_workflow_handle(task.id)
     turns = [one.event_id async for one in handle.fetch_history_events() if one.event_type == DECIDED]
     await client.workflow_service.reset_workflow_execution(
@@ -171,8 +172,8 @@ async def asked(engine: Engine, task: Task) -> Pause:
     return pause
 
 
-async def test_a_store_has_one_kind(server: DevServer, tmp_path: Path) -> None:
-    store, there = tmp_path / "everstep.db", config(server, tmp_path.name)
+async def test_a_store_has_one_kind(address: str, tmp_path: Path) -> None:
+    store, there = tmp_path / "everstep.db", config(address, uuid4().hex)
     async with Engine(store, config=there):
         pass
     with pytest.raises(EverstepError) as refused:
@@ -189,13 +190,13 @@ async def test_a_store_has_one_kind(server: DevServer, tmp_path: Path) -> None:
     assert refused.value.code == "store_refused"
 
 
-async def test_histories_replay(engine: Engine, server: DevServer) -> None:
+async def test_histories_replay(engine: Engine, address: str) -> None:
     """Those of this run, and those that were recorded when the workflow had its form of today."""
     steps: list[Any] = [{"id": f"s{n}", "tool": "there.add", "with": {"a": n, "b": 1}} for n in range(3)]
     steps.insert(1, {"id": "w", "tool": "wait", "with": {"for": "50ms"}})
     task = await engine.start(Plan.from_dict({"name": "r", "steps": steps}))
     assert await ended(task) == "completed"
-    client = await Client.connect(server.address)
+    client = await Client.connect(address)
     await client.get_workflow_handle(task.id).result()
     fresh = await client.get_workflow_handle(task.id).fetch_history()
     recorded = [WorkflowHistory.from_json(file.stem, file.read_text()) for file in sorted(HISTORIES.glob("*.json"))]

@@ -69,6 +69,7 @@ def parts(*, release: bool) -> tuple[Part, ...]:
              environ={"EVERSTEP_TEST_DEMOS": "research,release,incident"}),
         Part("soak", f"tests.fault.soak --minutes {480 if release else 10}", 12 * (45 if release else 1)),
         Part("others", "bench.kill", 15),
+        Part("temporal", f"tests.fault.temporal_campaign {200 if release else 30}", 12 * (4 if release else 1)),
         Part("agents", "everstep.torture.agent_kills", 6),
         Part("proxy", "tests.fault.proxy_kills", 6),
         Part("leftovers", "tests.fault.leftovers", 6),
