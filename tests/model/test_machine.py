@@ -1,6 +1,7 @@
 """Random commands, failures and crashes against the small model: after each of them the engine shows what it says."""
 
 import asyncio
+import os
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
@@ -21,7 +22,8 @@ from tests.model.world import RAISES, World
 from tests.unit.explained import check_explanation
 
 T = TypeVar("T")
-EXAMPLES: Final = 300
+EXAMPLES: Final = int(os.environ.get("EVERSTEP_TEST_EXAMPLES", "120"))
+"""`make torture` has more of them."""
 STEPS_EACH: Final = 50
 TURNS: Final = 60
 """Of the loop after each command: more than its laps take, and few enough for thousands of commands."""
