@@ -105,10 +105,11 @@ function Dialogs() {
 }
 
 /** Rows of whatever list is shown. */
-function walk(by: number): void {
+function walk(by: number): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>(".task-row .title, .plan-card .title")];
   const here = rows.indexOf(document.activeElement as HTMLElement);
   rows[Math.max(0, Math.min(rows.length - 1, here + by))]?.focus();
+  return rows.length > 0;
 }
 
 /** A new place begins at its top; keys work everywhere. */

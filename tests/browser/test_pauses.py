@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -101,22 +102,46 @@ def give(page: Page, pause: dict[str, Any], kind: str, answer: str) -> None:
 @pytest.mark.req("US.1")
 @pytest.mark.parametrize("kind", PLANS)
 def test_every_answer_to_every_pause(stage: Stage, browser: Browser, kind: str) -> None:
-    answers = ANSWERS[kind]
+    answers = ANSWERS[kind] * len(WIDTHS)
     tasks = [stage.start({"name": kind.lower(), **PLANS[kind]}) for _ in answers]
     pauses = open_pauses(stage, kind, tasks)
-    for half, width in enumerate(WIDTHS):
+    todo = iter(zip(answers, pauses, strict=True))
+    for width in WIDTHS:
         with stage.page(browser, "/inbox", width=width) as page:
-            for answer, pause in [*zip(answers, pauses, strict=True)][half::2]:
-                assert tuple(one["answer"] for one in pause["answers"]) == answers
-                page.goto(f"{stage.url}/inbox/{pause['id']}")
+            for answer, pause in islice(todo, len(ANSWERS[kind])):
+                assert tuple(one["answer"] for one in pause["answers"]) == ANSWERS[kind]
+                page.locator(f".inbox-row[href$='{pause['id']}']").click()
                 expect(page.get_by_role("article")).to_contain_text(SHOWN[kind])
                 give(page, pause, kind, answer)
                 expect(page.get_by_text("Answered by local (http)")).to_be_visible()
+                if width < 600:
+                    page.locator(".item-head .back").click()
     for answer, task in zip(answers, tasks, strict=True):
         said = [event for event in stage.events(task) if event["type"] == "pause.answered"][-1]
         assert (said["actor"]["id"], said["data"]["answer"]) == ("local", answer)
         if answer in ("reject", "fail", "cancel"):
             assert said["data"]["note"] == "for the record"
+        if answer == "edit":
+            assert "other words" in str(said["data"]["diff"])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_pause_of_the_whole_task_is_lifted_or_ended_where_the_task_is(
+    stage: Stage, browser: Browser, width: int
+) -> None:
+    for word, status, kind in (("Resume", "completed", "task.resumed"), ("Cancel…", "cancelled", "task.cancelled")):
+        task = stage.start("hold", gate=f"{status}-{width}")
+        stage.heard(task, "attempt.started", 2)
+        stage.api("POST", f"/v1/tasks/{task}/pause", {"mode": "immediate"})
+        stage.until(task, "paused")
+        stage.open_gate(f"{status}-{width}")
+        with stage.page(browser, f"/tasks/{task}", width=width) as page:
+            page.get_by_role("button", name=word).click()
+            if word == "Cancel…":
+                page.get_by_role("dialog").get_by_role("button", name="Cancel the task").click()
+            expect(page.locator(".task-title .status")).to_have_text(status)
+        (said,) = [event for event in stage.events(task) if event["type"] == kind]
+        assert (said["actor"]["id"], said["actor"]["via"]) == ("local", "http")
 
 
 def test_what_passes_by_itself_is_told_on_tasks_and_not_in_the_inbox(

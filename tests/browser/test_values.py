@@ -58,6 +58,28 @@ def test_an_edit_of_a_long_text_shows_the_lines_that_differ(stage: Stage, browse
         expect(changes).not_to_contain_text("line 12")
 
 
+def test_what_is_asked_again_says_what_is_other_than_before(stage: Stage, browser: Browser) -> None:
+    letter = {"to": "ana@example.test", "subject": "First", "text": "t"}
+    steps = [{"id": "send", "title": "Send it", "tool": "stage.send", "with": letter, "approve": "Send it?"}]
+    task = stage.start({"name": "again", "steps": steps})
+    first = stage.until(task, "paused")["pause"]
+    stage.api("POST", f"/v1/inbox/{first['id']}/answer", first["answers"][0]["request"]["body"])
+    stage.until(task, "completed")
+    again = {"from_step": "send", "arguments": {"send": {"subject": "Second"}}, "note": "once more"}
+    stage.api("POST", f"/v1/tasks/{task}/retry", {**again, "confirm_effects": True})
+    stage.until(task, "paused")
+    with stage.page(browser, f"/tasks/{task}") as page:
+        since = page.get_by_role("region", name="Since it was last asked")
+        expect(since).to_contain_text("Changed since local said approve")
+        expect(since).to_contain_text("- First\n+ Second")
+        page.keyboard.press(".")  # the next problem
+        expect(page.locator("[data-step=send]")).to_be_focused()
+        page.keyboard.press("Control+k")
+        page.get_by_label("Find tasks, plans and actions").fill("send it")
+        page.get_by_role("option", name="Send it step").click()
+        expect(page.get_by_role("heading", name="Send it send")).to_be_visible()
+
+
 def test_a_plan_is_shown_as_it_is_written(stage: Stage, browser: Browser) -> None:
     with stage.page(browser, "/plans/brief") as page:
         page.get_by_text("The plan itself").click()

@@ -21,6 +21,8 @@ import type { Tab } from "../ui/inspector.tsx";
 import { onKey } from "../ui/keys.ts";
 import { Icon, StatusMark } from "../ui/marks.tsx";
 import { Ago, At, Copy, ErrorCard, Panel, Said, To, announce } from "../ui/parts.tsx";
+import { offered } from "../ui/palette.tsx";
+import type { Entry } from "../ui/palette.tsx";
 import { Timeline } from "../ui/timeline.tsx";
 
 const MADE_MAX = 5;
@@ -47,7 +49,7 @@ function useView(data: TaskData, task: Task) {
   const wanted = query.tab as Tab | undefined;
   const known = wanted !== undefined && ([...TABS] as string[]).concat("decide").includes(wanted) ? wanted : undefined;
   const decides = asks !== null && !narrow.value;
-  const tab: Tab = known === "decide" && !decides ? "input" : (known ?? (decides && step === null ? "decide" : step === null && task.outputs !== null && TERMINAL.has(task.status) ? "output" : step !== null && data.view.steps.get(step)?.status === "failed" ? "output" : "input"));
+  const tab: Tab = known === "decide" && !decides ? "input" : (known ?? (decides && step === null ? "decide" : step === null && task.outputs !== null && TERMINAL.has(task.status) ? "output" : step !== null && (data.step(step) ?? data.view.steps.get(step))?.status === "failed" ? "output" : "input"));
   const go = (change: Record<string, string | null>): void => {
     const next = new URLSearchParams(query);
     for (const [name, value] of Object.entries(change)) {
@@ -84,6 +86,12 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
     };
     return onKey(keys);
   });
+  useEffect(() => {
+    const acts = MORE.filter(({ action }) => refusal(task, action) === null && task.status !== "pausing").map(({ act, label }): Entry => ({ id: `act-${act}`, label, hint: "this task", act: () => setAct({ name: act, ...(step ? { step } : {}) }) }));
+    const steps = (task.steps ?? []).map((one): Entry => ({ id: `step-${one.id}`, label: one.title ?? one.id, hint: "step", act: () => go({ step: one.id, tab: null }) }));
+    offered.value = [...acts.filter(({ id }) => id !== "act-pause-now"), ...steps];
+    return () => void (offered.value = []);
+  }, [task, step]);
   return (
     <div class="task-page">
       <header class="task-head">
@@ -96,11 +104,11 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
         <p class="task-meta muted small">
           <span class="mono" title={task.id}>{shortId(task.id)}</span> · <To path={`/plans/${encodeURIComponent(task.plan.name)}`}>{visible(task.plan.name)}</To> rev {task.plan.revision}
           {task.started_at && <> · started <At time={task.started_at} /></>}{task.created_by && <> · by {visible(task.created_by.id)} ({task.created_by.via})</>}
-          {task.worker && <> · worker <span class="mono">{shortId(task.worker)}</span></>}<Parent task={task} /><Made task={task} /><Generations task={task} begun={data.view.begun} gen={gen} onChoose={(one) => go({ gen: one })} />
+          {task.worker && <> · worker <span class="mono">{shortId(task.worker)}</span></>}<Parent task={task} /><Made task={task} /><Generations data={data} task={task} gen={gen} onChoose={(one) => go({ gen: one })} />
         </p>
         <div class="task-progress"><EstimateBar task={task} said={said} /><p>{said.text.includes(" steps done") ? said.text : <><span>{said.done} of {said.total} steps</span>{said.text && <span class="muted"> · {said.text}</span>}</>}</p></div>
         {!TERMINAL.has(task.status) && <p class="because"><Said text={task.explain.text} />{task.explain.next && <span class="muted"> · next: <Said text={task.explain.next} /></span>}</p>}
-        <Notes task={task} lost={data.view.lost} onShow={(one) => go({ step: one, tab: "output" })} />
+        <Notes data={data} task={task} onShow={(one) => go({ step: one, tab: "output" })} />
       </header>
       {asks && narrow.value && <div class="phone-decision"><Decision pause={asks} /></div>}
       <div class={`task-body${step !== null || tab !== "input" ? " inspecting" : ""}`}>
@@ -112,7 +120,9 @@ function Shown({ data, task }: { data: TaskData; task: Task }) {
   );
 }
 
-function Generations({ task, begun, gen, onChoose }: { task: Task; begun: ReadonlyMap<number, string>; gen: number | null; onChoose: (gen: string | null) => void }) {
+function Generations({ data, task, gen, onChoose }: { data: TaskData; task: Task; gen: number | null; onChoose: (gen: string | null) => void }) {
+  void data.version.value; // the journal tells where each began
+  const { begun } = data.view;
   if (task.generation < 2) return null;
   return (
     <> · <label class="inline">generation <select value={gen === null ? "" : String(gen)} onChange={(event) => onChoose(event.currentTarget.value || null)}>
@@ -137,7 +147,9 @@ function Made({ task }: { task: Task }) {
   return <> · led to {made.map((one, n) => <span key={one.id}>{n > 0 && ", "}<To path={`/tasks/${one.id}`} class="mono" title={one.title}>{shortId(one.id)}</To></span>)}{read.value.value?.next_cursor ? " and more" : ""}</>;
 }
 
-function Notes({ task, lost, onShow }: { task: Task; lost: string | null; onShow: (step: string) => void }) {
+function Notes({ data, task, onShow }: { data: TaskData; task: Task; onShow: (step: string) => void }) {
+  void data.version.value;
+  const { lost } = data.view;
   const near = Object.entries(task.limits ?? {}).filter(([, level]) => level.max > 0 && level.used / level.max >= 0.8);
   const error = task.error;
   const issues = (task.issues ?? []).filter((one) => one.step !== error?.step); // that one is told above

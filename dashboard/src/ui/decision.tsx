@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Refused } from "../client/client.ts";
-import type { Answer, Attempt, Json, JsonObject, Pause, Payload, Schema, Step, Tool } from "../data/api.ts";
+import type { Answer, Attempt, Json, JsonObject, Page, Pause, Payload, Schema, Step, Tool } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { connected } from "../data/connection.ts";
 import { inbox } from "../data/inbox.ts";
@@ -13,7 +13,8 @@ import { get, may, request } from "../data/session.ts";
 import { changes, isFlat } from "../logic/schema.ts";
 import { visible } from "../logic/text.ts";
 import { age, instant } from "../logic/times.ts";
-import { JsonTree, LongText } from "./json.tsx";
+import { isObject } from "../logic/search.ts";
+import { JsonTree, LongText, PayloadView } from "./json.tsx";
 import { Ago, At, ErrorCard, Meter, Said, To, announce } from "./parts.tsx";
 import { Fields, JsonField } from "./schemaform.tsx";
 
@@ -94,7 +95,7 @@ export function Decision({ pause, onDone, heading = true }: { pause: Pause; onDo
       )}
       <What pause={pause} />
       <div class="why">
-        <p><span class="muted">Asked because</span> <Said text={pause.why} />{pause.call && <> · <span class="tag">{pause.call.effect}: {EFFECTS[pause.call.effect] ?? ""}</span></>}</p>
+        <p>{pause.why !== (pause.reason as { error?: string }).error && <><span class="muted">Asked because</span> <Said text={pause.why} /></>}{pause.call && <> · <span class="tag">{pause.call.effect}: {EFFECTS[pause.call.effect] ?? ""}</span></>}</p>
         {pause.guidance && <p><span class="muted">Guidance</span> <Said text={pause.guidance} /></p>}
       </div>
       {pause.show.length > 0 && <section class="evidence"><h3>To go by</h3>{pause.show.map((one, n) => <div key={n} class="shown">{typeof one === "string" ? <pre><LongText text={one} /></pre> : <JsonTree value={one} />}</div>)}</section>}
@@ -155,7 +156,7 @@ function What({ pause }: { pause: Pause }) {
     case "inputRequired":
       return reason.question === pause.title ? null : <section class="what"><p class="question"><Said text={String(reason.question)} /></p></section>;
     default:
-      return pause.call ? <section class="what"><h3>What will happen</h3><Call {...pause.call} /></section> : null;
+      return pause.call ? <section class="what"><h3>What will happen</h3><Call task={pause.task} {...pause.call} /><Since pause={pause} now={pause.call.input.value ?? null} /></section> : null;
   }
 }
 
@@ -166,13 +167,31 @@ function Interrupted({ pause, step, number }: { pause: Pause; step: string; numb
   return (
     <>
       <p>Try {number} of step <To path={`/tasks/${pause.task}?step=${encodeURIComponent(step)}&tab=attempts`}>{visible(step)}</To> was interrupted{attempt && <>; it was sent at <At time={attempt.started_at} /></>}.</p>
-      {attempt?.input && <Call tool={attempt.tool} input={attempt.input} />}
+      {attempt?.input && <Call task={pause.task} tool={attempt.tool} input={attempt.input} />}
       {attempt?.effect_state && <p><span class="muted">Looked up:</span> {visible(attempt.effect_state)}</p>}
     </>
   );
 }
 
-function Call({ tool, input, editable = [] }: { tool: string; input: Payload; editable?: readonly string[] }) {
+/** What is other than when the same step was asked for before. */
+function Since({ pause, now: given }: { pause: Pause; now: Json }) {
+  const [last, setLast] = useState<Pause | null>(null);
+  useEffect(() => {
+    const before = (one: Pause): boolean => one.id !== pause.id && one.step === pause.step && one.call !== null;
+    void get<Page<Pause>>(`/v1/inbox?answered=1&task=${pause.task}&limit=50`).then((page) => setLast(page.items.filter(before).sort((a, b) => b.opened_at.localeCompare(a.opened_at))[0] ?? null), () => undefined);
+  }, [pause.id]);
+  const was = last?.call?.input.value ?? null;
+  if (!last?.answered || !isObject(was) || !isObject(given)) return null;
+  const other = changes(was, given);
+  return (
+    <section class="changes" aria-label="Since it was last asked">
+      <p class="small">{other.length ? "Changed" : "Nothing changed"} since {visible(last.answered.actor.id)} said {last.answered.answer} <Ago time={last.answered.at} suffix=" ago" /></p>
+      {other.map((one) => <div key={one.name}><p class="small mono">{visible(one.name)}</p><Changed before={one.before} after={one.after} /></div>)}
+    </section>
+  );
+}
+
+function Call({ task, tool, input, editable = [] }: { task: string; tool: string; input: Payload; editable?: readonly string[] }) {
   const given = input.value;
   const fields = typeof given === "object" && given !== null && !Array.isArray(given) ? Object.entries(given) : [];
   return (
@@ -183,7 +202,7 @@ function Call({ tool, input, editable = [] }: { tool: string; input: Payload; ed
           <div key={name}><dt>{visible(name)}{editable.includes(name) && <span class="tag">can be edited</span>}</dt><dd>{typeof value === "string" ? <pre><LongText text={value} /></pre> : <JsonTree value={value} />}</dd></div>
         ))}
       </dl>
-      {input.artifact !== undefined && <p class="small muted">Too large to show here: {visible(input.preview ?? "")}</p>}
+      {input.artifact !== undefined && <PayloadView task={task} payload={input} />}
     </div>
   );
 }

@@ -2,6 +2,7 @@
 
 import { prefs } from "../data/prefs.ts";
 
+/** What each does; one that says false did nothing, and the key means what it means to the browser. */
 type Keys = Record<string, () => unknown>;
 const layers: Keys[] = [];
 let first = "";
@@ -27,10 +28,9 @@ document.addEventListener("keydown", (event) => {
   clearTimeout(timer);
   for (const keys of [...layers].reverse()) {
     const act = (sequence && keys[sequence]) || keys[keyed];
-    if (act) {
+    if (act && act() !== false) {
       first = "";
       event.preventDefault();
-      act();
       return;
     }
   }

@@ -1,5 +1,6 @@
 // Find and do anything: places, tasks, plans, what waits, and what may be done here.
 
+import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { Page, PlanRow, Task } from "../data/api.ts";
@@ -10,12 +11,15 @@ import { ofTask } from "../logic/status.ts";
 import { visible } from "../logic/text.ts";
 import { Dialog } from "./parts.tsx";
 
-interface Entry {
+export interface Entry {
   id: string;
   label: string;
   hint: string;
   act: () => void;
 }
+
+/** What the page that is open has to offer beside its buttons. */
+export const offered = signal<readonly Entry[]>([]);
 
 const PLACES = [["/", "Tasks"], ["/inbox", "Inbox"], ["/plans", "Plans"], ["/health", "Health"], ["/stats", "Stats"]] as const;
 
@@ -41,6 +45,7 @@ export function Palette({ onClose, commands }: { onClose: () => void; commands: 
     const all: Entry[] = [
       ...buttons, ...PLACES.map(([path, name]): Entry => ({ id: path, label: name, hint: "place", act: go(path) })), ...commands,
       ...(inbox.value.value ?? []).slice(0, 20).map((pause): Entry => ({ id: pause.id, label: pause.title, hint: "needs you", act: go(`/inbox/${pause.id}`) })),
+      ...offered.value,
       ...plans.map((plan): Entry => ({ id: `plan-${plan.name}`, label: `Start ${plan.name}`, hint: "plan", act: go(`/plans/${encodeURIComponent(plan.name)}`) })),
     ].filter((one) => one.label.toLowerCase().includes(wanted) || one.hint.includes(wanted));
     return [...all.slice(0, wanted ? 12 : 9), ...tasks.map((task): Entry => ({ id: task.id, label: task.title, hint: ofTask(task).word, act: go(`/tasks/${task.id}`) }))];

@@ -1,7 +1,7 @@
 // One row per step is its name and its bar. Attempts, waits and pauses are told apart by pattern, not by colour alone.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Step } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { prefs } from "../data/prefs.ts";
@@ -11,6 +11,7 @@ import { place, scale, ticks as axisTicks } from "../logic/scale.ts";
 import type { Scale } from "../logic/scale.ts";
 import { TERMINAL, ofStep } from "../logic/status.ts";
 import { clock, length } from "../logic/times.ts";
+import { onKey as onKeys } from "./keys.ts";
 import { Glyph, Icon } from "./marks.tsx";
 import { Said } from "./parts.tsx";
 import { useVirtual } from "./virtual.ts";
@@ -128,15 +129,26 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
     virtual.show(to);
     requestAnimationFrame(() => grid.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)?.focus());
   };
+  const begun = (by: number): void => focus(within.value ? focused.value + by : focused.value); // the first key finds the row, the next one leaves it
+  const anywhere: Record<string, () => void> = {
+    j: () => begun(1),
+    k: () => begun(-1),
+    f: () => (unfolded.value = new Set()),
+    l: () => (follow.value = !follow.value),
+    ".": () => {
+      const next = [...rows.keys()].map((n) => (n + focused.value + 1) % rows.length).find((n) => ["failed", "paused"].includes(rows[n]?.step.status ?? ""));
+      if (next !== undefined) focus(next);
+    },
+  };
+  useLayoutEffect(() => onKeys(anywhere));
   const onKey = (event: KeyboardEvent): void => {
     const row = rows[focused.value];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
     const many = row.step.items.length > 0;
     const keys: Record<string, () => void> = {
-      ArrowDown: () => focus(focused.value + 1),
-      ArrowUp: () => focus(focused.value - 1),
-      j: () => focus(focused.value + 1),
-      k: () => focus(focused.value - 1),
+      ...anywhere,
+      ArrowDown: () => begun(1),
+      ArrowUp: () => begun(-1),
       Home: () => focus(0),
       End: () => focus(rows.length - 1),
       PageDown: () => focus(focused.value + 12),
@@ -145,12 +157,6 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
       ArrowLeft: () => (many && opened.value.has(row.step.id) ? toggle(row.step.id, false) : row.level > 1 && focus(rows.findIndex(({ step }) => step.id === row.step.parent))),
       Enter: () => onSelect(row.step.id),
       " ": () => onSelect(row.step.id),
-      f: () => (unfolded.value = new Set()),
-      l: () => (follow.value = !follow.value),
-      ".": () => {
-        const next = [...rows.keys()].map((n) => (n + focused.value + 1) % rows.length).find((n) => ["failed", "paused"].includes(rows[n]?.step.status ?? ""));
-        if (next !== undefined) focus(next);
-      },
     };
     const act = keys[event.key];
     if (act && (event.key.length > 1 || prefs.value.keys || event.key === " ")) {
