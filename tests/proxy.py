@@ -1,16 +1,18 @@
 """A wire between us and PostgreSQL that can be cut, and that knows a COMMIT when it sees one.
 
 Every connection has two threads that pass bytes on. `cut_commit` lets one COMMIT go wrong: `before` it reaches the
-server, or `after` the server has carried it out, so that only the answer is lost.
+server, or `after` the server has carried it out, so that only the answer is lost; or it is `late`, and reaches the
+server only when it is delivered, long after its sender has lost the connection.
 """
 
 import socket
 import threading
 from contextlib import suppress
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 COMMIT = b"COMMIT"
+How: TypeAlias = Literal["before", "after", "late"]
 
 
 class Proxy:
@@ -24,7 +26,8 @@ class Proxy:
         self.url = said._replace(netloc=f"{said.username}@127.0.0.1:{port}").geturl()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._lock = threading.Lock()
-        self._how: Literal["before", "after"] | None = None
+        self._how: How | None = None
+        self._late: tuple[socket.socket, bytes] | None = None
         self.down = False
         self.cuts = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -36,9 +39,19 @@ class Proxy:
         self._listening.close()
         self.cut()
 
-    def cut_commit(self, how: Literal["before", "after"]) -> None:
+    def cut_commit(self, how: How) -> None:
         """The next COMMIT goes wrong."""
         self._how = how
+
+    def deliver(self) -> None:
+        """What is late; returns when the server is done with it."""
+        assert self._late is not None
+        (server, text), self._late = self._late, None
+        with server:
+            server.sendall(text)
+            server.shutdown(socket.SHUT_WR)
+            while server.recv(65536):
+                pass
 
     def cut(self) -> None:
         """All connections, now."""
@@ -76,6 +89,10 @@ class Proxy:
                     self.cuts += 1
                     if how == "before":
                         break
+                    if how == "late":
+                        self._late = server.dup(), text
+                        client.close()
+                        return
                     swallow.set()
                 server.sendall(text)
         if not swallow.is_set():

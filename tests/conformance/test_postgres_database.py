@@ -172,6 +172,28 @@ async def test_a_commit_whose_answer_is_lost_is_looked_for(
             await on.sound()
 
 
+async def test_a_batch_that_arrives_after_it_was_looked_for_writes_nothing(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sender has found that it is not there, and sends it again: it must not come in between."""
+    looked = ledgers.PgLedger._is_committed
+    with Proxy(url) as proxy:
+
+        def and_then_it_comes(ledger: ledgers.PgLedger) -> bool:
+            found = looked(ledger)
+            proxy.deliver()
+            return found
+
+        monkeypatch.setattr(ledgers.PgLedger, "_is_committed", and_then_it_comes)
+        async with opened(proxy.url) as on:
+            state = await on.held()
+            proxy.cut_commit("late")
+            answer = await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),)))
+            assert isinstance(answer, Committed)
+            assert await on.seqs(state.id) == [1, 2, 3]
+            await on.sound()
+
+
 async def test_a_connection_that_is_cut_is_opened_again(url: str) -> None:
     with Proxy(url) as proxy:
         async with opened(proxy.url) as on:

@@ -1,10 +1,12 @@
 """How often an engine looks after others."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 import pytest
 
+from everstep import Plan, tool
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
 from everstep.engine.feed import Notice
 from everstep.engine.upkeep.neighbours import Neighbours
@@ -22,6 +24,8 @@ class Quiet:
         self._engine = engine
         self._most = most
         self.waits: list[float] = []
+        self.spoken_of: dict[TaskId, int] = {}
+        self.asked: list[TaskId] = []
 
     @property
     def slots(self) -> Slots:
@@ -36,9 +40,10 @@ class Quiet:
         return Heard(listening=True)
 
     async def told(self, worker: WorkerId | None) -> Mapping[TaskId, int]:
-        return {}
+        return self.spoken_of
 
     async def heads(self, tasks: Collection[TaskId]) -> Mapping[TaskId, Seq]:
+        self.asked += tasks
         return {}
 
     async def unclaimed(self, before: Instant) -> Sequence[Unclaimed]:
@@ -66,3 +71,27 @@ async def test_what_nobody_can_carry_is_reported_once() -> None:
         assert said == [{"level": "warning", "task": "t_rare", "missing": ["rare.tool"]}]
         assert [(one.topic, one.owner) for one in told if one.topic == "tool"] == [("tool", "local")]
         engine.desk._kit.closing = False
+
+
+async def test_a_task_that_walks_here_is_looked_for_only_once_others_have_spoken_of_it() -> None:
+    """Or else every watcher of every task would read its journal again and again."""
+    began, go_on = asyncio.Event(), asyncio.Event()
+
+    @tool("slow.call", effect="pure")
+    async def slow() -> None:
+        began.set()
+        await go_on.wait()
+
+    plan = Plan.from_dict({"name": "p", "steps": [{"id": "a", "tool": "slow.call"}]})
+    async with TestEngine([slow]) as engine:
+        task = TaskId((await engine.start(plan)).id)
+        await began.wait()
+        watching = engine.desk._kit.feed.join(task)
+        for spoken_of, asked in (({}, []), ({task: 1}, [task])):
+            news = Quiet(engine, most=1)
+            news.spoken_of = spoken_of
+            neighbours = Neighbours(engine.desk._kit, engine.desk._runtime.loop, news, carries=True)
+            await neighbours._look(Heard(listening=True))
+            assert news.asked == asked
+        watching.close()
+        go_on.set()

@@ -4,6 +4,8 @@ Hints come at once where the store can be listened to; everything is also looked
 time. Nothing here is needed where the store has one engine.
 """
 
+from collections.abc import Mapping
+
 from everstep.domain.errors import StoreError
 from everstep.domain.ids import Instant, Seq, TaskId
 from everstep.domain.values import JsonObject
@@ -66,14 +68,14 @@ class Neighbours:
         return max(SOON_S, min(pace, (self._sweep_at - self._kit.clock.now()) / 1000))
 
     async def _look(self, heard: Heard) -> None:
-        await self._watched()
+        told = await self._news.told(self._loop.holder) if self._carries else {}
+        await self._watched(told)
         if not self._carries or self._kit.closing:
             return
         for task in sorted(heard.tasks):
             self._loop.hear(task)
         if self._kit.passage.shared is not None:
             self._kit.passage.shared.look()
-        told = await self._news.told(self._loop.holder)
         for task, times in told.items():
             if self._told.get(task) != times:
                 self._loop.hear(task)
@@ -118,16 +120,18 @@ class Neighbours:
                 self._kit.feed.notice(Notice(topic="tool", data={"task": task, **said}, owner=one.owner))
         self._reported = set(found)
 
-    async def _watched(self) -> None:
-        """Whoever watches a task goes back to its journal when somebody else has written it."""
+    async def _watched(self, told: Mapping[TaskId, int]) -> None:
+        """Whoever watches a task goes back to its journal when somebody else has written it.
+
+        A task that walks here, and that nobody else has spoken of, is written here only: its watchers are told.
+        """
         feed = self._kit.feed
         for task in feed.joined():  # what came before may not have been told to whoever has just come
             self._heads.pop(task, None)
             self._end = 0 if task is None else self._end
-        watched = feed.watched
-        if not watched:
-            return
-        heads = await self._news.heads([task for task in watched if task is not None])
+        watched, own = feed.watched, self._loop.walking().keys() - told.keys()
+        foreign = [task for task in watched if task is not None and task not in own]
+        heads = await self._news.heads(foreign) if foreign else {}
         for task, seq in heads.items():
             if self._heads.get(task) != seq:
                 feed.look_again(task)

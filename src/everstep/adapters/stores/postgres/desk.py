@@ -1,10 +1,13 @@
 """The desk on a shared database: what others may write meanwhile is locked, or compared by the write itself."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
 from everstep.adapters.stores.journal import too_many_tasks
+from everstep.adapters.stores.postgres.columns import columns, teach
 from everstep.adapters.stores.postgres.connect import Connection
 from everstep.adapters.stores.postgres.opening import Setup
 from everstep.adapters.stores.postgres.sql import sql
@@ -18,6 +21,7 @@ class PgDesk(Desk):
 
     def __init__(self, connection: Connection, guards: Guards, setup: Setup) -> None:
         self.connection = connection
+        teach(connection.adapters)
         self.guards = guards
         self.me = WorkerId("")
         self.seal = setup.seal
@@ -37,6 +41,17 @@ class PgDesk(Desk):
         self._headroom.clear()
         self._locked.clear()
 
+    @contextmanager
+    def message(self, me: WorkerId, number: int) -> Iterator[psycopg.Pipeline]:
+        """The same, sent as one message with all that is written inside; what it says is heard at its end."""
+        self.me = me
+        with self.connection.pipeline() as pipeline:
+            self.tell("start")
+            self.tell("open_batch", {"idle": str(self._idle_ms)})
+            self.tell("mark_batch", {"number": number, "worker": me})
+            yield pipeline
+            self.tell("commit")
+
     def rows(self, name: str, values: Any = None) -> list[tuple[Any, ...]]:
         """All of them."""
         cursor = self.connection.execute(sql(name), values)
@@ -46,28 +61,30 @@ class PgDesk(Desk):
         """A statement without values or rows."""
         self.connection.execute(sql(name))
 
+    def tell(self, name: str, values: Any = None) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Values are sent beside the statement: the only way inside a message."""
+        return psycopg.Cursor(self.connection).execute(sql(name), values)
+
     def change(self, name: str, values: Any) -> int:
         """How many rows it changed."""
-        return self.connection.execute(sql(name), values).rowcount
+        return self.tell(name, values).rowcount
 
     def change_many(self, name: str, values: list[tuple[Any, ...]]) -> int:
         """In one message."""
         if not values:
             return 0
-        cursor = self.connection.cursor()
+        cursor = psycopg.Cursor(self.connection)
         cursor.executemany(sql(name), values)
         return cursor.rowcount
 
+    def change_all(self, name: str, rows: list[tuple[Any, ...]], *more: int) -> None:
+        """One statement that takes a list per column."""
+        if rows:
+            self.tell(name, (*columns(name, rows), *more))
+
     def insert_events(self, rows: list[tuple[Any, ...]]) -> None:
         """Their tasks are locked by now, so their places are in order."""
-        self.change_at_once("insert_events", rows)
-
-    def change_at_once(self, name: str, rows: list[tuple[Any, ...]]) -> int:
-        """One statement that takes a list per column; how many rows it changed."""
-        if not rows:
-            return 0
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        return psycopg.Cursor(self.connection).execute(sql(name), columns).rowcount
+        self.change_all("insert_events", rows)
 
     def candidates(self, name: str, values: Any) -> list[tuple[Any, ...]]:
         """Locked first; the ends of their journals are read after, when nobody can write them any more."""
@@ -80,10 +97,15 @@ class PgDesk(Desk):
         self.change("delete_events", (num,))
 
     def number(self) -> int:
-        """From a handful that is ours."""
+        """From a handful that is ours, and was never in a transaction."""
         if not self._numbers:
             self._numbers = [number for (number,) in self.rows("task_numbers")][::-1]
         return self._numbers.pop()
+
+    @property
+    def calm(self) -> bool:
+        """Whether nothing was halted when the database was looked at last."""
+        return self._halted is False
 
     @property
     def halted(self) -> bool:
@@ -107,6 +129,11 @@ class PgDesk(Desk):
         if self._headroom[owner] <= 0:
             raise too_many_tasks(most)
         self._headroom[owner] -= 1
+
+    def admit_all(self, owner: str, most: int, more: int) -> None:
+        """So many at once; nothing is asked."""
+        self.in_turn("owner", owner)
+        self.tell("admit_all", (more, most, owner))
 
     def in_turn(self, what: str, name: str) -> None:
         """By the lock of a row."""

@@ -1,15 +1,16 @@
 """The writer's side of the database: one transaction per batch.
 
-What can be written in a few statements for all goes first (`bulk`); if a guard does not hold, the batch is taken back
-and done again unit by unit, each in a savepoint. A batch that meets a lock is sent again, each unit in a transaction of
-its own, so that one locked task delays no other. A connection that is lost is opened again; if COMMIT was under way,
-the mark of the batch says what became of it: nothing is ever sent again blindly.
+What can be written in a few statements for all goes together (`bulk`), and if there is nothing else, as one message
+with its COMMIT. If something does not hold, the batch is taken back and done again step by step, if need be unit by
+unit, each in a savepoint. A batch that meets a lock is sent again, each unit in a transaction of its own, so that one
+locked task delays no other. A connection that is lost is opened again; if COMMIT was under way, the mark of the batch
+says what became of it: nothing is ever sent again blindly.
 """
 
 import random
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import psycopg
@@ -28,7 +29,9 @@ from everstep.ports.store import Stale
 
 BUSY: Final = (pg.LockNotAvailable, pg.DeadlockDetected, pg.QueryCanceled, pg.SerializationFailure)
 """Somebody else was there first; another try may find the way free."""
-REFUSED: Final = (EverstepError, Mismatch, psycopg.IntegrityError, psycopg.DataError)
+WRONG: Final = (Mismatch, psycopg.IntegrityError, psycopg.DataError)
+"""Something is not as a batch believed."""
+REFUSED: Final = (EverstepError, *WRONG)
 """What undoes one unit alone."""
 BACKOFF_MIN_S: Final = 0.2
 BACKOFF_MAX_S: Final = 2.0
@@ -123,23 +126,50 @@ class PgLedger:
         raise AssertionError("unreachable")
 
     def _transact(self, desk: PgDesk, units: Sequence[Unit]) -> Sequence[object]:
-        self._begin(desk)
+        """In one message if nothing has to be asked; else, or if something is not as believed, step by step."""
+        bulk = Bulk(desk, blind=True)
         try:
-            answers = self._in_bulk(desk, units)
-        except (Mismatch, psycopg.IntegrityError, psycopg.DataError):
+            blind = desk.calm and all(map(bulk.takes, units)) and not bulk.unsure(units)
+            answers = self._at_once(desk, bulk, units) if blind else self._step_by_step(desk, units)
+        except WRONG:
             self._undo(desk)
-            self._begin(desk)
-            answers = [self._alone(desk, unit) for unit in units]
-        self._strike(units, "before")
-        try:
-            desk.run("commit")
-        except psycopg.Error:
-            if not desk.connection.closed or not self._is_committed():
-                raise
+            answers = self._step_by_step(desk, units)
         self._guards.keep()
         self.refused += sum(map(_came_late, units, answers))
         self._strike(units, "after")
         return answers
+
+    def _at_once(self, desk: PgDesk, bulk: Bulk, units: Sequence[Unit]) -> Sequence[object]:
+        answers = [bulk.add(unit) for unit in units]
+        self._number += 1
+        with self._committing(desk), desk.message(self._me, self._number) as message:
+            bulk.write()
+            if self._fault is not no_fault:
+                message.sync()
+                self._strike(units, "before")
+        return answers
+
+    def _step_by_step(self, desk: PgDesk, units: Sequence[Unit]) -> Sequence[object]:
+        self._begin(desk)
+        try:
+            answers = self._in_bulk(desk, units)
+        except WRONG:
+            self._undo(desk)
+            self._begin(desk)
+            answers = [self._alone(desk, unit) for unit in units]
+        self._strike(units, "before")
+        with self._committing(desk):
+            desk.run("commit")
+        return answers
+
+    @contextmanager
+    def _committing(self, desk: PgDesk) -> Iterator[None]:
+        """A connection that is lost in here may have committed or not: that is found out."""
+        try:
+            yield
+        except psycopg.Error:
+            if not desk.connection.closed or not self._is_committed():
+                raise
 
     def _begin(self, desk: PgDesk) -> None:
         self._number += 1
@@ -148,7 +178,7 @@ class PgLedger:
     def _in_bulk(self, desk: PgDesk, units: Sequence[Unit]) -> list[object]:
         """Together what can be written together, then the rest in its order."""
         bulk = Bulk(desk)
-        bulk.look([unit for unit in units if isinstance(unit, StepUnit) and not unit.children])
+        bulk.look(units)
         answers = [bulk.add(unit) if bulk.takes(unit) else _LATER for unit in units]
         bulk.write()
         return [
@@ -187,13 +217,15 @@ class PgLedger:
     # --- connections that are lost ---
 
     def _is_committed(self) -> bool:
-        """What became of a COMMIT whose answer was lost: its mark is there, or it is not and never will be."""
+        """What became of a batch whose answer was lost: its mark is there, or it is not and never will be."""
         until = time.monotonic() + RESOLVE_MAX_S
         while True:
             self.close()
             try:
                 desk = self._connected()
-                ((number,),) = read(desk.connection, "find_batch", (self._me,))
+                with desk.connection.transaction():
+                    ((number,),) = read(desk.connection, "find_batch", (self._me,))
+                    read(desk.connection, "settle_batch", (self._number, self._me))
             except (psycopg.Error, StoreError):
                 if time.monotonic() > until:
                     raise

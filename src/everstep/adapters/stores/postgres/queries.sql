@@ -13,6 +13,24 @@ SELECT pg_advisory_xact_lock_shared(('batches'::regclass::oid::bigint & 21474836
 FROM places;
 SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'halt');
 
+-- name: open_batch
+-- The same in the one message that holds the whole batch: whoever lost its answer has taken the number if it is too late
+-- for it (`settle_batch`), and a batch that would find everything halted is written in another way.
+SELECT set_config('statement_timeout', '10s', true), set_config('lock_timeout', '2s', true),
+       set_config('idle_in_transaction_session_timeout', %(idle)s, true),
+       pg_advisory_xact_lock_shared(('batches'::regclass::oid::bigint & 2147483647)::int, (last_value & 2147483647)::int),
+       1 / (NOT EXISTS (SELECT 1 FROM meta WHERE key = 'halt'))::int
+FROM places;
+
+-- name: mark_batch
+-- Fails if the number was taken.
+WITH marked AS (UPDATE batches SET number = %(number)s WHERE worker = %(worker)s AND number < %(number)s RETURNING 1)
+SELECT 1 / count(*) FROM marked;
+
+-- name: start
+-- What `open_batch` goes on with.
+BEGIN;
+
 -- name: commit
 -- One flush.
 COMMIT;
@@ -24,6 +42,10 @@ ROLLBACK;
 -- name: find_batch
 -- Waits until the transaction that may have written it is over.
 SELECT number FROM batches WHERE worker = %s FOR UPDATE;
+
+-- name: settle_batch
+-- A batch of this number that is not here by now comes too late.
+UPDATE batches SET number = greatest(number, %s) WHERE worker = %s;
 
 -- name: insert_batch
 -- There before the first commit, so that whoever looks for it waits.
@@ -56,19 +78,51 @@ INSERT INTO turns (name) VALUES (%s) ON CONFLICT (name) DO UPDATE SET name = exc
 INSERT INTO events (task, seq, at, type, step, body, hash)
 SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::text[], %b::bytea[]);
 
+-- name: insert_tasks
+-- Many tasks that begin where they are created.
+INSERT INTO tasks (num, id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, created_at,
+                   status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code,
+                   last_seq, updated_at, epoch, worker, labels, tools, parent)
+SELECT * FROM unnest(%b::bigint[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[],
+                     %b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::bigint[], %b::bigint[], %b::bigint[],
+                     %b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::bigint[], %b::bigint[],
+                     %b::bigint[], %b::text[], %b::text[], %b::text[], %b::text[]);
+
+-- name: touch_tasks
+-- Many holders' writes that change nothing but progress, which is nearly always. A guard that does not hold fails it.
+WITH changed AS (
+    UPDATE tasks t SET recoveries = n.recoveries, done = n.done, last_seq = n.last_seq, updated_at = n.updated_at
+    FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::text[],
+                %b::bigint[])
+      AS n (recoveries, done, last_seq, updated_at, num, epoch, worker, old_last_seq)
+    WHERE t.num = n.num AND t.epoch = n.epoch AND t.worker = n.worker AND t.last_seq = n.old_last_seq
+    RETURNING 1)
+SELECT 1 / (count(*) = %s)::int FROM changed;
+
 -- name: update_tasks
--- Many holders' writes at once; how many rows come back confirms the guards. Those that give up their lease do so here.
-UPDATE tasks t
-SET status = n.status, generation = n.generation, recoveries = n.recoveries, done = n.done, due_at = n.due_at,
-    started_at = n.started_at, ended_at = n.ended_at, outcome = n.outcome, error_code = n.error_code,
-    last_seq = n.last_seq, updated_at = n.updated_at, worker = CASE WHEN n.released THEN NULL ELSE t.worker END
-FROM unnest(%b::text[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::text[],
-            %b::text[], %b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::bigint[], %b::text[], %b::bigint[],
-            %b::boolean[])
-  AS n (status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, last_seq, updated_at,
-        num, old_status, epoch, worker, old_last_seq, released)
-WHERE t.num = n.num AND t.status = n.old_status AND t.epoch = n.epoch AND t.worker = n.worker
-  AND t.last_seq = n.old_last_seq;
+-- Many holders' writes at once. Those that give up their lease do so here.
+WITH changed AS (
+    UPDATE tasks t
+    SET status = n.status, generation = n.generation, recoveries = n.recoveries, done = n.done, due_at = n.due_at,
+        started_at = n.started_at, ended_at = n.ended_at, outcome = n.outcome, error_code = n.error_code,
+        last_seq = n.last_seq, updated_at = n.updated_at, worker = CASE WHEN n.released THEN NULL ELSE t.worker END
+    FROM unnest(%b::text[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[],
+                %b::text[], %b::text[], %b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::bigint[], %b::text[],
+                %b::bigint[], %b::boolean[])
+      AS n (status, generation, recoveries, done, due_at, started_at, ended_at, outcome, error_code, last_seq, updated_at,
+            num, old_status, epoch, worker, old_last_seq, released)
+    WHERE t.num = n.num AND t.status = n.old_status AND t.epoch = n.epoch AND t.worker = n.worker
+      AND t.last_seq = n.old_last_seq
+    RETURNING 1)
+SELECT 1 / (count(*) = %s)::int FROM changed;
+
+-- name: withdraw_all_pauses
+-- These tasks have ended: nobody is asked any more.
+UPDATE pauses SET status = 'withdrawn' WHERE task = ANY (%b::bigint[]) AND status = 'open';
+
+-- name: admit_all
+-- So many more tasks of an owner, counted while nobody else adds to them; fails if they are too many.
+SELECT 1 / (count(*) + %s <= %s)::int FROM tasks WHERE owner = %s AND ended_at IS NULL;
 
 -- name: find_guards
 -- What stands of many tasks; the write itself compares again.
