@@ -12,6 +12,7 @@ import pytest
 from everstep.adapters.stores.postgres import ledger as ledgers
 from everstep.adapters.stores.postgres.connect import connect, read
 from everstep.adapters.stores.postgres.migrate import migrate, migrate_down, migrations
+from everstep.adapters.stores.postgres.opening import IDLE_MS
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.postgres.store import PgStore
 from everstep.domain.errors import LeaseLost, StoreRefused, Unavailable
@@ -35,8 +36,8 @@ def url() -> Iterator[str]:
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Scene]:
-    store, me = PgStore(url, clock=VirtualClock()), f.worker()
+async def opened(url: str, idle_ms: int = IDLE_MS) -> AsyncIterator[Scene]:
+    store, me = PgStore(url, clock=VirtualClock(), idle_ms=idle_ms), f.worker()
     await store.open(me)
     try:
         yield Scene(store, me)
@@ -403,6 +404,22 @@ async def test_a_dead_workers_open_transaction_is_in_nobodys_way(url: str) -> No
             assert [type(one) for one in swept] == [Stale, Committed]
         (again,) = await on.store.sweep([f.sweep(await on.load(locked.id))])
         assert isinstance(again, Committed)
+
+
+async def test_who_was_frozen_in_the_middle_of_a_message_keeps_no_locks(url: str) -> None:
+    """The server does not take it for idle: whoever fences its worker ends it."""
+    async with opened(url, idle_ms=2000) as on:
+        locked = await on.held()
+        sweep, lock = f.sweep(locked), "SELECT 1 FROM tasks WHERE id = %s FOR UPDATE"
+        with connect(url) as frozen, suppress(psycopg.OperationalError), frozen.pipeline():
+            for statement, values in (("BEGIN", ()), (sql("open_batch"), {"idle": "1000"}), (lock, (locked.id,))):
+                psycopg.Cursor(frozen).execute(statement, values)
+            with connect(url) as other, suppress(psycopg.errors.LockNotAvailable):
+                while True:
+                    other.execute(f"{lock} NOWAIT", (locked.id,))
+                    await asyncio.sleep(0.01)
+            while not isinstance((await on.store.sweep([sweep]))[0], Committed):
+                await on.store._end_fenced()  # type: ignore[attr-defined]
 
 
 async def test_a_transaction_that_says_nothing_more_is_ended_by_the_server(url: str) -> None:

@@ -111,6 +111,7 @@ _KINDS: Final[dict[str, tuple[Callable[[Sequence[Any]], Column], ...]]] = {
     "insert_events": (_N, _N, _N, _T, _T, _T, _B),
     "touch_tasks": (*[_N] * 6, _T, _N),
     "update_tasks": (_T, *[_N] * 6, _T, _T, _N, _N, _N, _T, _N, _T, _N, _Y),
+    "claim_task": (_T, _T, *[_N] * 5),
     "withdraw_all_pauses": (_N,),
 }
 """What the columns of each of these statements are."""

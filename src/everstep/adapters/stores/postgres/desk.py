@@ -70,15 +70,11 @@ class PgDesk(Desk):
         return self.tell(name, values).rowcount
 
     def change_many(self, name: str, values: list[tuple[Any, ...]]) -> int:
-        """In one message."""
-        if not values:
-            return 0
-        cursor = psycopg.Cursor(self.connection)
-        cursor.executemany(sql(name), values)
-        return cursor.rowcount
+        """In one statement, which takes a list per column."""
+        return self.tell(name, columns(name, values)).rowcount if values else 0
 
     def change_all(self, name: str, rows: list[tuple[Any, ...]], *more: int) -> None:
-        """One statement that takes a list per column."""
+        """The same inside a message: the statement itself fails if it does not find as many as it must."""
         if rows:
             self.tell(name, (*columns(name, rows), *more))
 

@@ -116,6 +116,15 @@ WITH changed AS (
     RETURNING 1)
 SELECT 1 / (count(*) = %s)::int FROM changed;
 
+-- name: claim_task
+-- Leases: the epochs rise, the worker is written down. How many rows come back confirms the guards.
+UPDATE tasks t
+SET status = n.status, epoch = t.epoch + 1, worker = n.worker, last_seq = t.last_seq + 1, updated_at = n.at,
+    started_at = coalesce(t.started_at, n.started_at)
+FROM unnest(%b::text[], %b::text[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[])
+  AS n (status, worker, at, started_at, num, epoch, last_seq)
+WHERE t.num = n.num AND t.epoch = n.epoch AND t.worker IS NULL AND t.last_seq = n.last_seq;
+
 -- name: withdraw_all_pauses
 -- These tasks have ended: nobody is asked any more.
 UPDATE pauses SET status = 'withdrawn' WHERE task = ANY (%b::bigint[]) AND status = 'open';
@@ -226,6 +235,16 @@ WHERE id = %(id)s AND fenced_at IS NULL AND released_at IS NULL;
 UPDATE workers SET fenced_at = %(at)s
 WHERE id <> %(me)s AND fenced_at IS NULL AND released_at IS NULL
   AND beaten_at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - %(age)s;
+
+-- name: end_silent
+-- Who began to write and was frozen before all was said keeps its locks, and no timeout of the server ends it: in the
+-- middle of a message it does not count as idle.
+SELECT pg_terminate_backend(l.pid)
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.objsubid = 2
+  AND l.classid::bigint = 'batches'::regclass::oid::bigint & 2147483647
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND a.wait_event = 'ClientRead' AND a.xact_start < clock_timestamp() - %s * interval '1 millisecond';
 
 -- name: are_workers_silent
 -- Whether there is anybody to fence; most of the time there is not, and nothing is written.

@@ -71,6 +71,10 @@ class PgStore(SqlStore):
         now = self._clock.now()
         return {"at": now, "me": me, "age": now - before}
 
+    async def _end_fenced(self) -> None:
+        idle_ms = self._setup.idle_ms
+        await self._hold.readers.read(lambda reader: reader.rows("end_silent", (idle_ms,), writes=True))
+
     @property
     def news(self) -> PgNews:
         """What other engines do."""

@@ -72,7 +72,11 @@ class SqlStore(SqlTraffic):
         values = self._silence(worker, before)
         if await hold.readers.read(lambda reader: reader.rows("are_workers_silent", values)):
             await hold.writes.submit((apply.StatementUnit(name="fence_workers", values=values),))
+            await self._end_fenced()
         return await hold.readers.read(lambda reader: questions.find_dead(reader, worker, limit))
+
+    async def _end_fenced(self) -> None:
+        """Whatever those who were fenced may have left open."""
 
     def _silence(self, me: i.WorkerId, before: i.Instant) -> dict[str, str | int]:
         """Who is to be fenced: everybody else who was silent since then."""
