@@ -173,14 +173,20 @@ async def test_a_commit_whose_answer_is_lost_is_looked_for(
             await on.sound()
 
 
+@pytest.mark.parametrize("answered", [True, False])
 async def test_a_batch_that_arrives_after_it_was_looked_for_writes_nothing(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch, *, answered: bool
 ) -> None:
-    """Its sender has found that it is not there, and sends it again: it must not come in between."""
+    """Its sender has found that it is not there, and sends it again: it must not come in between.
+
+    The answer to that look may be lost as well, and it is looked for again.
+    """
     looked = ledgers.PgLedger._is_committed
     with Proxy(url) as proxy:
 
         def and_then_it_comes(ledger: ledgers.PgLedger) -> bool:
+            if not answered:
+                proxy.cut_commit("after")
             found = looked(ledger)
             proxy.deliver()
             return found

@@ -225,7 +225,7 @@ class PgLedger:
                 desk = self._connected()
                 with desk.connection.transaction():
                     ((number,),) = read(desk.connection, "find_batch", (self._me,))
-                    read(desk.connection, "settle_batch", (self._number, self._me))
+                    read(desk.connection, "settle_batch", {"number": self._number, "worker": self._me})
             except (psycopg.Error, StoreError):
                 if time.monotonic() > until:
                     raise

@@ -24,7 +24,7 @@ FROM places;
 
 -- name: mark_batch
 -- Fails if the number was taken.
-WITH marked AS (UPDATE batches SET number = %(number)s WHERE worker = %(worker)s AND number < %(number)s RETURNING 1)
+WITH marked AS (UPDATE batches SET number = %(number)s WHERE worker = %(worker)s AND abs(number) < %(number)s RETURNING 1)
 SELECT 1 / count(*) FROM marked;
 
 -- name: start
@@ -44,8 +44,8 @@ ROLLBACK;
 SELECT number FROM batches WHERE worker = %s FOR UPDATE;
 
 -- name: settle_batch
--- A batch of this number that is not here by now comes too late.
-UPDATE batches SET number = greatest(number, %s) WHERE worker = %s;
+-- A batch of this number that is not here by now comes too late. That it is not stays to be seen: its number is negative.
+UPDATE batches SET number = -%(number)s::bigint WHERE worker = %(worker)s AND number <> %(number)s;
 
 -- name: insert_batch
 -- There before the first commit, so that whoever looks for it waits.
