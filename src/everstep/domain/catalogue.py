@@ -205,6 +205,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = {
     "file_conflict": _row(
         Category.LOGIC, _NONE, "the file is not what was expected", "look at the file, then decide what should happen"
     ),
+    "artifact_unknown": _row(
+        Category.CONFIGURATION,
+        _NONE,
+        "this task has no such artifact",
+        "bind the argument to the output of a step that left one, such as ${shot.artifact}",
+    ),
     "undo_expired": _row(
         Category.LOGIC, _NONE, "what was before is no longer kept", "restore it from a copy of your own"
     ),

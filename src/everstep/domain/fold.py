@@ -277,6 +277,7 @@ def _step_denied(state: TaskState, body: e.StepDenied, path: StepPath, at: Insta
 def _artifact_added(state: TaskState, body: e.ArtifactAdded, _path: StepPath, _at: Instant) -> None:
     """It counts as output; where it lies is for whoever reads the journal."""
     state.budget.paid(None, body.bytes)
+    state.artifacts |= {body.digest}
 
 
 def _step_completed(state: TaskState, body: e.StepCompleted, path: StepPath, at: Instant) -> None:

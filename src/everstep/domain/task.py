@@ -169,8 +169,7 @@ class TaskState(Vouched):
     pauses: dict[PauseId, Pause] = field(default_factory=dict)
     """Open ones, oldest first."""
     opened: dict[PauseId, Instant] = field(default_factory=dict)  # when each pause was
-    warned: set[PauseId] = field(default_factory=set)
-    """Of which pauses it was said that they will run out."""
+    warned: set[PauseId] = field(default_factory=set)  # of which it was said that they will run out
     lifted: Pause | None = None
     """A pause of the whole task that was lifted before it took effect."""
     closed: dict[PauseId, Recorded] = field(default_factory=dict)
@@ -196,6 +195,7 @@ class TaskState(Vouched):
     """How many steps at the beginning of the plan have ended: nobody needs to look at them again."""
     work_ms: int = 0
     budget: Budget = field(default_factory=Budget)
+    artifacts: frozenset[Digest] = frozenset()  # what its calls have left: later ones may be given it
     ends: list[StepPath] = field(default_factory=list)
     """Calls of a durable function in the order in which they ended, and in which its code hears of them."""
     stages: tuple[str, ...] = ()  # what its code says that it will come by

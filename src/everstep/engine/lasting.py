@@ -1,26 +1,23 @@
 """What a call leaves behind before it ends: checkpoints, from which a later attempt goes on."""
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Coroutine, Generator
-from pathlib import Path
 from typing import Final
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.handles import Artifact, Left, media_type_of, named
 from everstep.domain.ids import StepPath, TaskId
 from everstep.domain.limits import NEAR, TaskLimitNear
 from everstep.domain.outcome import Lost
 from everstep.domain.task import Intent, Lease
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.kit import Kit
+from everstep.engine.leaving import LeavingCall
 from everstep.engine.nearing import tell_near
 from everstep.ports.marks import Mark
 from everstep.ports.sink import Sink
-from everstep.ports.tool import Log, Misconfigured, ResourceExceeded, ToolError, Uncertain
+from everstep.ports.tool import Log, Misconfigured, ToolError, Uncertain
 
 CURSOR_BYTES_MAX: Final = 16 * 1024
-ARTIFACTS_MAX: Final = 100
 KEEP_MAX_S: Final = 60.0
 """So long a thread waits for its checkpoint: then nobody is there to make it."""
 AT_A_SAFE_POINT: Final = Lost(
@@ -59,19 +56,17 @@ class CallLog:
         self._sink.note(text, level="warning", task=self._task, step=self._step, attempt=self._attempt, **fields)
 
 
-class LastingCall(ABC):
+class LastingCall(LeavingCall):
     """The part of a `ctx` that knows its intent, and keeps what the call leaves behind."""
 
-    __slots__ = ("_ending", "_intent", "_kit", "_telling", "cursor", "left_behind", "owner")
+    __slots__ = ("_ending", "_telling", "cursor", "owner")
 
     def __init__(self, intent: Intent, owner: str, kit: Kit) -> None:
         self.owner = owner
-        self._intent = intent
-        self._kit = kit
+        super().__init__(intent, kit)
         self._ending: asyncio.Event | None = None
         self._telling: asyncio.Task[None] | None = None
         self.cursor: JsonValue = None
-        self.left_behind: tuple[Left, ...] = ()
 
     @property
     def task_id(self) -> TaskId:
@@ -107,30 +102,6 @@ class LastingCall(ABC):
     def checkpoint(self, cursor: JsonValue) -> Awaitable[None]:
         """Durable when awaited; in a thread already when this returns."""
         return _from_anywhere(self._keep(cursor), self._kit)
-
-    @property
-    @abstractmethod
-    def workdir(self) -> Path:
-        """The working folder of the task."""
-
-    def artifact(self, name: str, data_or_path: bytes | str | Path, media_type: str | None = None) -> Artifact:
-        """Bytes, or a file of the working folder; durable with the end of the attempt."""
-        if isinstance(data_or_path, str | Path):
-            data_or_path = (self.workdir / data_or_path).read_bytes()
-        redactor = self._kit.catalog.redactor
-        if redactor:
-            data_or_path = redactor.text(data_or_path.decode("latin-1")).encode("latin-1", "replace")
-        try:
-            name, kept = named(name), self._kit.codec.keep(data_or_path)
-        except (ValueError, NotJson) as error:
-            raise Misconfigured(str(error)) from error
-        if len(self.left_behind) == ARTIFACTS_MAX:
-            what = f"a call may leave {ARTIFACTS_MAX} artifacts behind"
-            raise ResourceExceeded(what, limit="output", used=ARTIFACTS_MAX + 1, max=ARTIFACTS_MAX)
-        kind = media_type or media_type_of(name)
-        artifact = Artifact(name=name, digest=kept.digest, media_type=kind, bytes=kept.size_bytes)
-        self.left_behind = (*self.left_behind, Left(artifact=artifact, raw=data_or_path))
-        return artifact
 
     def nearing(self, limit: str, used: float, most: float) -> None:
         """Somebody is told; once is enough."""

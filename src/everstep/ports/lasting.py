@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from everstep.domain.handles import Artifact
-from everstep.domain.values import JsonValue
+from everstep.domain.values import JsonObject, JsonValue
 
 
 class Lasting(Protocol):
@@ -26,6 +26,12 @@ class Lasting(Protocol):
         """Bytes, or a file of the working folder, kept by content with the end of this attempt, failed ones included.
 
         What it gives is a handle, to be returned; without a media type the name's ending says it.
+        """
+
+    async def kept(self, handle: JsonObject) -> bytes:
+        """For adapters: the bytes of an artifact that this task, or the one it comes from, has left.
+
+        Raises `artifact_unknown` for any other: to know a digest is no right to what it names.
         """
 
     def nearing(self, limit: str, used: float, most: float) -> None:

@@ -78,6 +78,10 @@ class Context:
         kind = media_type or media_type_of(name)
         return Artifact(name=name, digest=digest_of(raw), media_type=kind, bytes=len(raw))
 
+    async def kept(self, handle: JsonObject) -> bytes:
+        """What was left here."""
+        return next(raw for _, raw in self.artifacts if digest_of(raw) == handle["digest"])
+
     def nearing(self, limit: str, used: float, most: float) -> None:
         """Kept."""
         self.used.append((limit, used, most))

@@ -4,7 +4,7 @@ A schema may come from a plan or from somebody else's server: it never makes us 
 are matched in linear time. Messages name the rule, never the value, which may be huge or secret.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 import jsonschema_rs
@@ -89,6 +89,8 @@ def _sentence(error: ValidationError) -> str:
             return f"must be {_either(_NOUNS[name] for name in types)}"
         case Kind.Required(property=name):
             return f"needs '{name}'"
+        case Kind.AnyOf(context=tries) if names := _lacking(tries):
+            return f"needs {_either(iter(names))}"
         case Kind.Enum(options=options):
             more = ", …" if len(options) > OPTIONS_SHOWN else ""
             return f"must be one of {', '.join(map(_shown, options[:OPTIONS_SHOWN]))}{more}"
@@ -110,6 +112,13 @@ def _sentence(error: ValidationError) -> str:
             return f"is not a valid {name}"
         case _:
             return error.message
+
+
+def _lacking(tries: Sequence[Sequence[ValidationError]]) -> list[str]:
+    """What each of several ways lacks, if that is all that is wrong with any of them."""
+    first = [errors[0].kind for errors in tries if len(errors) == 1]
+    names = [f"'{kind.property}'" for kind in first if isinstance(kind, Kind.Required)]
+    return names if len(names) == len(tries) else []
 
 
 def _shown(option: object) -> str:

@@ -7,11 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from everstep import Artifact, Ctx, Engine, Impossible, Plan, Task, tool
+from everstep import Artifact, Ctx, Engine, Impossible, Plan, PlanError, Task, tool
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.ids import Instant
 from everstep.domain.values import JsonObject
 from everstep.testing import TestEngine
+from everstep.testing.rig import HttpRig, answer
 from tests.unit.doors.api.window import EVE, Window, codes
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff"
@@ -61,6 +62,50 @@ def plan_of(name: str, **arguments: str) -> Plan:
     plan.step("call", name, arguments, retry=0)
     plan.output(value=plan.expr("call"))
     return plan
+
+
+async def test_what_a_step_left_is_given_to_a_later_one(tmp_path: Path) -> None:
+    """By its handle: written to a file, added to another, sent over HTTP; in a child of its task too."""
+    config: JsonObject = {**FREE, "workspace": str(tmp_path)}
+    async with HttpRig() as rig:
+        rig.on("/shot", answer(201, {}))
+        config["http.targets"] = {"rig": {"url": rig.url("/")}}
+        steps = [{"id": "keep", "tool": "file.write", "with": {"path": "child.png", "artifact": "${inputs.picture}"}}]
+        child = {"name": "child", "inputs": {"picture": {"type": "object"}}, "steps": steps}
+        plan = Plan("pass-on")
+        plan.step("shot", "leave.inline")
+        handle = plan.expr("shot")
+        plan.step("keep", "file.write", {"path": "kept.png", "artifact": handle})
+        plan.step("add", "file.append", {"path": "kept.png", "artifact": handle})
+        plan.step("send", "http.put", {"url": rig.url("/shot"), "artifact": handle})
+        plan.step("below", "plan.run", {"plan": child, "inputs": {"picture": handle}})
+        async with TestEngine([inline], config=config, workspace=tmp_path) as engine:
+            result = await (await engine.start(plan)).result()
+        assert result.status == "completed", result.error
+        assert [(one.body, one.headers["content-type"]) for one in rig.asked] == [(PNG, "image/png")]
+    assert (tmp_path / "kept.png").read_bytes() == PNG + PNG
+    assert (tmp_path / "child.png").read_bytes() == PNG
+
+
+async def test_whoever_only_knows_a_digest_gets_nothing(tmp_path: Path) -> None:
+    """Another task has left it, of the same owner even: its digest is no key."""
+    async with TestEngine([inline], workspace=tmp_path) as engine:
+        left = await (await engine.start(plan_of("leave.inline"))).result()
+        assert left.outputs is not None
+        plan = Plan("thief")
+        plan.step("take", "file.write", {"path": "stolen.png", "artifact": left.outputs["value"]}, retry=0)
+        result = await (await engine.start(plan)).result()
+        assert result.error is not None
+        assert result.error["code"] == "artifact_unknown"
+        both = Plan("both")
+        both.step("take", "file.write", {"path": "x", "text": "x", "artifact": left.outputs["value"]})
+        with pytest.raises(PlanError, match="goes not together with 'text'"):
+            await engine.start(both)
+        neither = Plan("neither")
+        neither.step("take", "file.write", {"path": "x"})
+        with pytest.raises(PlanError, match="text"):
+            await engine.start(neither)
+    assert not (tmp_path / "stolen.png").exists()
 
 
 async def added(task: Task) -> list[dict[str, Any]]:

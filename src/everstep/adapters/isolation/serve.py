@@ -20,7 +20,7 @@ from everstep.domain.ids import Digest, Instant, StepPath, TaskId
 from everstep.domain.plan import LimitsSpec
 from everstep.domain.raised import plain_details, text_of
 from everstep.domain.usage import Measured
-from everstep.domain.values import JsonValue
+from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.function import Function
 from everstep.ports.tool import Misconfigured, NeedsInput, Origin, ToolError
 
@@ -181,6 +181,10 @@ class ChildCtx:
         self._said.say("artifact", {"name": name, "media_type": kind, "base64": b64encode(raw).decode()})
         digest = Digest(f"sha256:{sha256(raw).hexdigest()}")
         return Artifact(name=name, digest=digest, media_type=kind, bytes=len(raw))
+
+    async def kept(self, handle: JsonObject) -> bytes:
+        """Only the engine's own adapters are given others' artifacts."""
+        raise Misconfigured(f"'{handle.get('name')}' cannot be read in a process of its own")
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Told to the engine as it happens."""

@@ -16,6 +16,20 @@ QUICK: Final = Prior(p10_s=0.001, p50_s=0.004, p90_s=0.03)
 """What a small inline tool takes: mostly, its step is written down."""
 
 
+ARTIFACT: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        "media_type": {"type": "string"},
+        "bytes": {"type": "integer", "minimum": 0},
+    },
+    "required": ["name", "digest", "media_type", "bytes"],
+    "additionalProperties": False,
+}
+"""A handle, as the outputs of earlier steps hold it."""
+
+
 def closed(properties: JsonObject, required: Sequence[str] | None = None) -> JsonObject:
     """An object with these fields and no others; all are required unless said."""
     return {

@@ -58,6 +58,8 @@ class FileTools(ToolAdapter):
                     self._roots.check(value if isinstance(value, str) else ".")
                 except ToolError as exc:
                     problems.append((f"/{name}" if number is None else f"/ops/{number}/{name}", str(exc)))
+        if "text" in call.arguments and "artifact" in call.arguments:
+            problems.append(("/artifact", "goes not together with 'text'"))
         return tuple(problems)
 
     def estimate(self, call: Call) -> Prior | None:
@@ -72,7 +74,10 @@ class FileTools(ToolAdapter):
 
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Do it in a thread, in the task's own folder."""
-        placed = self._roots.place(call.tool, call.arguments)
+        handle = call.arguments.get("artifact")
+        brought = await ctx.kept(handle) if isinstance(handle, dict) else None
+        said = {name: value for name, value in call.arguments.items() if name != "artifact"}
+        placed = self._roots.place(call.tool, said)
         folder = self._roots.folder(placed.name, ctx.workdir, change=call.tool in PLANNERS)
 
         def work() -> tuple[JsonValue, int]:
@@ -80,6 +85,7 @@ class FileTools(ToolAdapter):
                 if call.tool not in PLANNERS:
                     return _READS[call.tool](files, **placed.arguments), 0
                 wanted = self._work(files, call, ctx)
+                wanted.brought = brought
                 if placed.source is not None:
                     wanted.brought = self._brought(*placed.source, ctx)
                 return change(wanted, call.tool, placed.arguments, self._disk), wanted.written_bytes

@@ -188,18 +188,23 @@ def _file(data: bytes) -> FileState:
     return FileState(kind="file", sha256=hashlib.sha256(data).hexdigest())
 
 
-def _plan_write(work: Work, path: str, text: str, **more: Any) -> list[Wanted]:
+def _plan_write(work: Work, path: str, text: str = "", **more: Any) -> list[Wanted]:
     pre, condition = work.state(path), more.get("if")
     if condition == "absent" and pre.kind != "absent":
         raise Impossible(f"'{path}' exists already", code="file_conflict")
     if condition not in {None, "absent", pre.sha256}:
         raise Impossible(f"'{path}' is not as expected: its hash is {pre.sha256}", code="file_conflict")
-    return [_put(path, pre, text.encode())]
+    return [_put(path, pre, _content(work, text))]
 
 
-def _plan_append(work: Work, path: str, text: str) -> list[Wanted]:
+def _plan_append(work: Work, path: str, text: str = "") -> list[Wanted]:
     pre = work.state(path)
-    return [_put(path, pre, work.before.get(path, b"") + text.encode())]
+    return [_put(path, pre, work.before.get(path, b"") + _content(work, text))]
+
+
+def _content(work: Work, text: str) -> bytes:
+    """What was brought along, else the text."""
+    return text.encode() if work.brought is None else work.brought
 
 
 def _plan_edit(work: Work, path: str, edits: list[dict[str, Any]]) -> list[Wanted]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from everstep.adapters.tools.family import closed, spec_of
+from everstep.adapters.tools.family import ARTIFACT, closed, spec_of
 from everstep.adapters.tools.listing import ENTRIES_MAX
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
@@ -124,13 +124,22 @@ READS: Final = (
 )
 
 
+_OPTIONAL: Final = frozenset({"if", "overwrite", "recursive"})
+
+
 def _change(name: str, title: str, description: str, *, takes: JsonObject, gives: JsonObject) -> ToolSpec:
-    needs = [argument for argument in takes if argument not in {"if", "overwrite", "recursive"}]
+    either = {"text", "artifact"} if "artifact" in takes else set()
+    needs = [argument for argument in takes if argument not in _OPTIONAL | either]
     spec = _spec(name, title, description, takes=takes, needs=needs, gives=closed(gives), effect=Effect.IDEMPOTENT)
-    return replace(spec, undoable=True, permissions=("fs.write",))
+    content: JsonObject = {"anyOf": [{"required": [one]} for one in sorted(either, reverse=True)]} if either else {}
+    return replace(spec, undoable=True, permissions=("fs.write",), input_schema={**spec.input_schema, **content})
 
 
 _TEXT: Final[JsonObject] = {"type": "string", "description": "The content"}
+_ARTIFACT: Final[JsonObject] = {
+    **ARTIFACT,
+    "description": "The content, in place of `text`: an earlier step's artifact",
+}
 _FROM: Final[JsonObject] = {**_PATH, "description": "Where it is"}
 _TO: Final[JsonObject] = {**_PATH, "description": "Where it goes"}
 _IF: Final[JsonObject] = {
@@ -179,9 +188,7 @@ _OPS: Final[JsonObject] = {
     "maxItems": 1_000,
     "items": {
         "anyOf": [
-            closed(
-                {"op": {"const": op}, **takes}, ("op", *(n for n in takes if n not in {"if", "overwrite", "recursive"}))
-            )
+            closed({"op": {"const": op}, **takes}, ("op", *(n for n in takes if n not in _OPTIONAL)))
             for op, takes in _TAKES.items()
         ]
     },
@@ -192,15 +199,15 @@ CHANGES: Final = (
     _change(
         "file.write",
         "Write a file",
-        "Write a text file of the workspace as a whole. Missing folders are made.",
-        takes=_TAKES["write"],
+        "Write a file of the workspace as a whole: a text, or an earlier step's artifact. Missing folders are made.",
+        takes={**_TAKES["write"], "artifact": _ARTIFACT},
         gives={**_PLACED, **_CREATED},
     ),
     _change(
         "file.append",
         "Add to a file",
         "Add text at the end of a file of the workspace, once, however often the call is repeated.",
-        takes=_TAKES["append"],
+        takes={**_TAKES["append"], "artifact": _ARTIFACT},
         gives={**_PLACED, **_CREATED},
     ),
     _change(

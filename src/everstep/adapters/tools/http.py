@@ -24,7 +24,7 @@ from everstep.adapters.net import (
 )
 from everstep.adapters.paths import names_of
 from everstep.adapters.threads import Threads
-from everstep.adapters.tools.http_answer import HttpAnswer, content, judge, plain
+from everstep.adapters.tools.http_answer import HttpAnswer, content, judge, name_in, plain
 from everstep.adapters.tools.http_specs import SPECS
 from everstep.adapters.tools.http_token import Tokens
 from everstep.domain.plan import Effect
@@ -106,7 +106,7 @@ class HttpTools(ToolAdapter):
                 problems.append(
                     (f"/headers/{name}", "is no header: it holds a line break or another control character")
                 )
-        given = [name for name in ("json", "text", "form") if name in arguments]
+        given = [name for name in ("json", "text", "form", "artifact") if name in arguments]
         if len(given) > 1:
             problems.append((f"/{given[1]}", f"goes not together with '{given[0]}'"))
         if call.tool == "http.download" and "path" in arguments:
@@ -136,7 +136,8 @@ class HttpTools(ToolAdapter):
         target = self._target(call)
         own = {name.lower() for name in arguments.get("headers") or {}}
         sent = () if "auth" in arguments or "authorization" in own else await self._signed(target, ctx.owner)
-        request = self._request(call, ctx, sent)
+        handle = arguments.get("artifact")
+        request = self._request(call, ctx, sent, b"" if handle is None else await ctx.kept(handle))
         try:
             if call.tool == "http.download":
                 return await self._download(request, call, ctx)
@@ -195,9 +196,9 @@ class HttpTools(ToolAdapter):
         except ToolError:
             return None
 
-    def _request(self, call: Call, ctx: Ctx, signed: Headers) -> Request:
+    def _request(self, call: Call, ctx: Ctx, signed: Headers, artifact: bytes) -> Request:
         arguments: dict[str, Any] = call.arguments
-        body, kind = _body(arguments)
+        body, kind = _body(arguments, artifact)
         headers = [("Accept-Encoding", "gzip"), ("User-Agent", "everstep")]
         headers += [("Content-Type", kind)] if kind else []
         own = {name.lower() for name in arguments.get("headers") or {}}
@@ -239,12 +240,16 @@ class HttpTools(ToolAdapter):
         return value
 
     async def _download(self, request: Request, call: Call, ctx: Ctx) -> JsonValue:
-        """The body goes to a file of the workspace; whoever reads it finds the old content or the new."""
-        path = str(call.arguments["path"])
+        """The body becomes an artifact, or a file: whoever reads that finds the old content or the new."""
         kept = bytearray()
         reply = await self._client.send(replace(request, drain=kept.extend))
         judge(reply, cast("Any", call.arguments).get("expect"))
         ctx.usage(bytes_in=reply.size_bytes)
+        path = str(call.arguments.get("path", ""))
+        if not path:
+            kind = (reply.header("content-type") or "").partition(";")[0].strip() or None
+            left = ctx.artifact(name_in(reply.url), bytes(kept), kind)
+            return {**plain(reply), "sha256": left.digest.removeprefix("sha256:"), "artifact": left.handle()}
 
         def work() -> JsonValue:
             with Workspace(ctx.workdir, stop=lambda: ctx.cancelled) as files:
@@ -256,7 +261,10 @@ class HttpTools(ToolAdapter):
         return {**plain(reply), **saved}
 
 
-def _body(arguments: Mapping[str, Any]) -> tuple[bytes, str | None]:
+def _body(arguments: Mapping[str, Any], artifact: bytes) -> tuple[bytes, str | None]:
+    if "artifact" in arguments:
+        kind = str(arguments["artifact"]["media_type"])
+        return artifact, kind if _is_line(kind) else "application/octet-stream"
     if "json" in arguments:
         return json.dumps(arguments["json"], ensure_ascii=False, allow_nan=False).encode(), "application/json"
     if "form" in arguments:

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
 
 from everstep.adapters.net.message import Reply
 from everstep.domain.catalogue import ERROR_CODES
+from everstep.domain.handles import NAME_CHARS_MAX
 from everstep.domain.values import JsonObject
 from everstep.ports.tool import Misconfigured
 
@@ -41,6 +43,13 @@ def plain(reply: Reply) -> JsonObject:
         "redirects": [*reply.redirects],
         "elapsed_ms": reply.elapsed_ms,
     }
+
+
+def name_in(url: str) -> str:
+    """What a file from there is called: the end of the path, as far as it can be shown."""
+    last = unquote(urlsplit(url).path.rpartition("/")[2])
+    plain_name = "".join(one for one in last if one.isprintable() and one != "/")[:NAME_CHARS_MAX]
+    return plain_name.strip() or "download"
 
 
 def content(tool: str, reply: Reply) -> JsonObject:

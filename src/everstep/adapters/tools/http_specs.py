@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from everstep.adapters.net.message import BODY_BYTES, REDIRECTS_MAX
-from everstep.adapters.tools.family import closed, spec_of
+from everstep.adapters.tools.family import ARTIFACT, closed, spec_of
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject
@@ -64,6 +64,7 @@ _SENDS: Final[JsonObject] = {
     "json": {"description": "The body, as JSON"},
     "text": {"type": "string", "description": "The body, as text"},
     "form": {**_TEXTS, "description": "The body, as a form"},
+    "artifact": {**ARTIFACT, "description": "The body: an artifact of an earlier step"},
 }
 _GIVES: Final[JsonObject] = {
     "status": {"type": "integer"},
@@ -76,13 +77,20 @@ _GIVES: Final[JsonObject] = {
 }
 _ANSWER: Final = closed({**_GIVES, "json": {}, "text": {"type": ["string", "null"]}})
 _SAVED: Final = closed(
-    {**_GIVES, "path": {"type": "string"}, "sha256": {"type": "string"}, "created": {"type": "boolean"}}
+    {
+        **_GIVES,
+        "sha256": {"type": "string"},
+        "path": {"type": "string"},
+        "created": {"type": "boolean"},
+        "artifact": ARTIFACT,
+    },
+    (*_GIVES, "sha256"),
 )
 _PATH: Final[JsonObject] = {
     "type": "string",
     "minLength": 1,
     "x-everstep-kind": "checked",
-    "description": "Path inside the workspace",
+    "description": "Path inside the workspace; without one, what comes is kept as an artifact",
 }
 
 
@@ -92,7 +100,7 @@ def _spec(verb: str, title: str, description: str, *, effect: Effect, takes: Jso
         title,
         description,
         takes={**_ASKS, **(takes or {})},
-        needs=("url", "path") if verb == "download" else ("url",),
+        needs=("url",),
         gives=_SAVED if verb == "download" else _ANSWER,
         effect=effect,
         timeout_ms=TIMEOUT_MS,
@@ -115,7 +123,7 @@ SPECS: Final = (
     _spec(
         "download",
         "Download a file",
-        "Keep what is at a URL as a file of the workspace.",
+        "Keep what is at a URL as a file of the workspace, or as an artifact.",
         effect=Effect.IDEMPOTENT,
         takes={"path": _PATH},
     ),

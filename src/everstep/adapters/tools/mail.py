@@ -20,7 +20,7 @@ from everstep.adapters.mail.account import (
     recipients,
     told,
 )
-from everstep.adapters.mail.attached import attached_files, path_problems
+from everstep.adapters.mail.attached import attached, path_problems
 from everstep.adapters.mail.content import denied, doubtful
 from everstep.adapters.mail.dialogue import connected, sent
 from everstep.adapters.mail.marks import Seen, answer_of, forget_old, mark_of, seen_in
@@ -67,7 +67,7 @@ class MailTools(ToolAdapter):
         everybody = recipients(arguments)
         if len(everybody) > settings.recipients_max:
             problems.append(("/to", f"{len(everybody)} recipients, and {settings.recipients_max} are allowed"))
-        problems += path_problems(listed(arguments.get("attachments")))
+        problems += path_problems(arguments.get("attachments"))
         if any(ord(one) < 32 or ord(one) == 127 for one in str(arguments.get("subject", ""))):
             problems.append(("/subject", "holds a line break or another control character"))
         return problems
@@ -93,10 +93,9 @@ class MailTools(ToolAdapter):
         settings = self._account
         known = answer_of(settings, call)
         if known is None:
-            paths = listed(call.arguments.get("attachments"))
-            attached = await self._threads.call(lambda: attached_files(paths, ctx)) if paths else {}
-            self._refuse("\n".join((_text_of(call.arguments), *(one.decode("latin-1") for one in attached.values()))))
-            message = composed(call, settings, attached)
+            files = await attached(call.arguments.get("attachments"), ctx, self._threads)
+            self._refuse("\n".join((_text_of(call.arguments), *(one.decode("latin-1") for one in files.values()))))
+            message = composed(call, settings, files)
             known = await self._threads.call(lambda: sent(message, call, settings), ctx.outlives)
         return known if settings.confirm == "accepted" else await self._confirmed(call, known, ctx)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from everstep.adapters.tools.family import closed, spec_of
+from everstep.adapters.tools.family import ARTIFACT, closed, spec_of
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject
@@ -28,10 +28,10 @@ SEND: Final = replace(
             "html": {"type": "string", "maxLength": TEXT_CHARS_MAX, "description": "The same, as a page"},
             "attachments": {
                 "type": "array",
-                "items": {"type": "string"},
+                "items": {"anyOf": [{"type": "string"}, ARTIFACT]},
                 "maxItems": 20,
                 "x-everstep-kind": "checked",
-                "description": "Files of the workspace, 10 MiB together",
+                "description": "Files of the workspace, and artifacts of earlier steps; 10 MiB together",
             },
         },
         needs=("to", "subject", "text"),

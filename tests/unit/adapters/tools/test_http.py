@@ -105,6 +105,14 @@ async def test_a_download_is_a_whole_file(rig: HttpRig, tools: HttpTools, tmp_pa
     assert refused.value.code == "http_not_text"
 
 
+async def test_a_download_without_a_path_is_an_artifact(rig: HttpRig, tools: HttpTools) -> None:
+    rig.on("/reports/q%201.csv", answer(200, b"a,b", **{"Content-Type": "text/csv; charset=utf-8"}))
+    saved = await called(tools, "http.download", url=rig.url("/reports/q%201.csv"))
+    digest = hashlib.sha256(b"a,b").hexdigest()
+    assert saved["artifact"] == {"name": "q 1.csv", "digest": f"sha256:{digest}", "media_type": "text/csv", "bytes": 3}
+    assert saved["sha256"] == digest
+
+
 @pytest.mark.req("6.2", "E.1", "E.2", "E.3")
 @pytest.mark.parametrize(
     ("status", "category", "effect"),
