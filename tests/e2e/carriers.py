@@ -20,7 +20,7 @@ from tests.temporal import server_address
 
 KINDS: Final = ("embedded", "fleet", "temporal")
 QUICK: Final[JsonObject] = {"heartbeat": "200ms", "stale_after": "5s", "janitor": "200ms", "shutdown_grace": "2s"}
-RETRY: Final[JsonObject] = {"delay": "20ms"}
+USUAL: Final[JsonObject] = {"engine": QUICK, "retry": {"delay": "20ms"}, "pools": {"narrow": 1}}
 
 
 @asynccontextmanager
@@ -28,13 +28,13 @@ async def carried(kind: str, folder: Path, tools: Sequence[object]) -> AsyncIter
     """A door to tasks that are carried in this way; at the end the checker has nothing to say."""
     if kind == "embedded":
         store = folder / "everstep.db"
-        async with Engine(store, tools=tools, config={"engine": QUICK, "retry": RETRY}) as engine:
+        async with Engine(store, tools=tools, config=USUAL) as engine:
             yield engine
         assert check(store) == []
         return
     with schema() as url:
         async with AsyncExitStack() as stack:
-            config: JsonObject = {"engine": QUICK, "retry": RETRY}
+            config = USUAL
             if kind == "temporal":
                 there: JsonObject = {"address": server_address(), "queue": f"q-{uuid4().hex}"}
                 config = {**config, "engine": {**QUICK, "kind": "temporal"}, "temporal": there}

@@ -27,6 +27,7 @@ class World:
         self.held = asyncio.Event()
         self.release = asyncio.Event()
         self.fails = 0
+        self.now = self.most = 0
 
     def tools(self) -> list[object]:
         @tool("world.note", effect="pure")
@@ -63,7 +64,31 @@ class World:
             self.made.append(label)
             raise Uncertain("no answer came")
 
-        return [note, shaky, broken, hold, vanish]
+        @tool("world.fill", effect="pure")
+        async def fill(size: int) -> str:
+            """A value that is kept apart from the journal."""
+            return "x" * size
+
+        @tool("world.measure", effect="pure")
+        async def measure(text: str) -> int:
+            """How much came."""
+            return len(text)
+
+        @tool("world.narrow", effect="pure", pool="narrow")
+        async def narrow(label: str) -> str:
+            """Count who is here at the same time."""
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.02)
+            self.now -= 1
+            return label
+
+        @tool("world.paced", effect="pure", rate="2/300ms")
+        async def paced(label: str) -> str:
+            """Two in so long."""
+            return label
+
+        return [note, shaky, broken, hold, vanish, fill, measure, narrow, paced]
 
 
 WORLD = World()
@@ -267,3 +292,34 @@ async def test_steps_beside_each_other(door: Engine, world: World) -> None:
     assert await ended(task) == "completed"
     assert sorted(world.made[:6]) == [f"s{n}" for n in range(6)]
     assert world.made[6:] == ["last"]
+
+
+async def test_a_halt_at_once_ends_calls_and_what_may_be_repeated_is_made_again(door: Engine, world: World) -> None:
+    task = await door.start(plan_of(step("a", "hold"), step("b", needs=["a"])))
+    await asyncio.wait_for(world.held.wait(), PATIENCE_S)
+    await door.desk.halt(door.who, "fire drill", "immediate")
+    await until(task, "attempt.killed", "a")
+    world.release.set()
+    await door.desk.lift_halt()
+    assert await ended(task) == "completed"
+    assert world.made == ["a", "a", "b"]
+
+
+async def test_a_large_value(door: Engine, world: World) -> None:
+    steps: list[JsonObject] = [
+        {"id": "a", "tool": "world.fill", "with": {"size": 300_000}},
+        {"id": "b", "tool": "world.measure", "with": {"text": "${a}"}},
+    ]
+    task = await door.start(plan_of(*steps, outputs={"n": "${b}"}))
+    assert await ended(task) == "completed"
+    assert (await task.refresh()).outputs == {"n": 300_000}
+
+
+async def test_a_pool_and_a_rate(door: Engine, world: World) -> None:
+    """A pool has one slot in each worker; of a rate all workers share the places."""
+    many = [step(f"n{n}", "narrow") for n in range(6)]
+    task = await door.start(plan_of(*many, *(step(f"p{n}", "paced", needs=[]) for n in range(3)), parallel=9))
+    assert await ended(task) == "completed"
+    assert world.most <= 2
+    waits = [event.data["waiting_on"] async for event in task.events(follow=False) if event.type == "step.waiting"]
+    assert "rate" in [one["kind"] for one in waits if isinstance(one, dict)], "all three asked at once"

@@ -17,6 +17,7 @@ from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from everstep import Engine, Pause, Plan, Task, durable, tool
+from everstep.adapters.temporal import workflow
 from everstep.adapters.temporal.workflow import NAME, CarriedTask
 from everstep.domain.values import JsonObject
 from everstep.errors import EverstepError
@@ -170,6 +171,24 @@ async def asked(engine: Engine, task: Task) -> Pause:
                 break
     (pause,) = await engine.inbox()
     return pause
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+async def test_a_long_history_is_left_behind(
+    engine: Engine, address: str, monkeypatch: pytest.MonkeyPatch, parallel: int
+) -> None:
+    """Between two calls; where calls overlap all the time none is begun until those under way have ended."""
+    monkeypatch.setattr(workflow, "EVENTS_MAX", 40)
+    monkeypatch.setattr(workflow, "EVENTS_FULL", 60)
+    steps: list[Any] = [{"id": f"s{n}", "tool": "there.add", "with": {"a": n, "b": 1}, "needs": []} for n in range(18)]
+    task = await engine.start(Plan.from_dict({"name": "long", "steps": steps, "parallel": parallel}))
+    assert await ended(task) == "completed"
+    client = await Client.connect(address)
+    await client.get_workflow_handle(task.id).result()
+    first = (await client.get_workflow_handle(task.id).fetch_history()).events[0]
+    assert first.workflow_execution_started_event_attributes.continued_execution_run_id, "this is not the first part"
+    told = [event.type async for event in task.events(follow=False)]
+    assert (told.count("task.started"), told.count("attempt.started")) == (1, 18), "one holder, and no call twice"
 
 
 async def test_a_store_has_one_kind(address: str, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class Elsewhere(Loop):
         wanted, self._everything = (CLAIMABLE | HELD, False) if self._everything else (CLAIMABLE, False)
         now, seen = self._kit.clock.now(), dict(self._asked)
         self._asked = {}
-        which = TaskFilter(statuses=wanted, limit=PAGE, sort="created_at")
+        which = TaskFilter(statuses=wanted, limit=PAGE)
         while True:
             page = await self._kit.store.list_tasks(which)
             for one in page.items:
@@ -114,4 +114,4 @@ class Elsewhere(Loop):
                     self._asked[one.id] = (one.seq, at)
             if page.next_cursor is None:
                 return
-            which = TaskFilter(statuses=wanted, limit=PAGE, sort="created_at", cursor=page.next_cursor)
+            which = TaskFilter(statuses=wanted, limit=PAGE, cursor=page.next_cursor)

@@ -26,6 +26,9 @@ TURN: Final = timedelta(hours=1)
 MARGIN_MS: Final = 600_000
 """Our own limit ends a call; Temporal's is for what that cannot reach."""
 EVENTS_MAX: Final = 4_000
+"""A longer history is left behind between two calls."""
+EVENTS_FULL: Final = 20_000
+"""And from here on no call is begun before that is done: Temporal ends a workflow at 51,200."""
 AT_ONCE: Final = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10))
 NEVER: Final = RetryPolicy(maximum_attempts=1)
 
@@ -119,6 +122,7 @@ class CarriedTask:
         """One turn: do what was said, wait until something happens, hear what follows."""
         if not self._calls and not any(call.key in self._ended for call in self._turn.open):
             self._move_on()
+        full = workflow.info().get_current_history_length() > EVENTS_FULL
         for call in self._turn.open:
             if call.key in self._calls:
                 if call.stop:
@@ -126,7 +130,7 @@ class CarriedTask:
             elif call.key in self._ended:  # and yet without an end in the store
                 await self._hear(await self._ask("give_up", self._lease, call.step, call.attempt))
                 return
-            else:
+            elif not full:
                 self._start(call)
         await self._wait()
         done = [key for key, (_, handle) in self._calls.items() if handle.done()]
