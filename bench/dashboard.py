@@ -18,6 +18,10 @@ from tests.browser.trace import heap_mb, scroll, share, traced
 
 STEPS: Final = 498
 ITEMS: Final = 10_000
+LOADS: Final = 3
+BUSY_S: Final = 20
+LINES: Final = 100_000
+TASKS: Final = 2_000
 QUANTILES: Final = (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
 
 
@@ -46,12 +50,17 @@ def large_task(stage: Stage, page: Page) -> None:
     ]
     task = stage.start({"name": "huge", "steps": steps})
     head = stage.until(task, "completed")["seq"]
-    began, spent = time.monotonic(), stage.cpu_s()
-    with traced(page) as traces:
-        page.goto(f"{stage.url}/tasks/{task}?tab=journal")
+    for _ in range(LOADS):
+        began, spent = time.monotonic(), stage.cpu_s()
+        page.goto(f"{stage.url}/tasks/{task}")
         page.locator("[data-step=n]").wait_for()  # looks at every frame; expect looks after 0.1, 0.35, 0.85, 1.85 s
         took, served = time.monotonic() - began, stage.cpu_s() - spent
         tell("large task, usable after", f"{took:.2f} s; {served:.2f} s of the server's CPU, its stream included")
+        page.goto(f"{stage.url}/health")
+        expect(page.get_by_role("region", name="Store")).to_be_visible()
+    began = time.monotonic()
+    with traced(page) as traces:
+        page.goto(f"{stage.url}/tasks/{task}?tab=journal")
         expect(page.get_by_text(f"{head:,} events")).to_be_visible()
         tell("large task, journal whole after", f"{time.monotonic() - began:.2f} s ({head:,} events)")
         page.locator("[data-step=many] .twist").click()
@@ -79,6 +88,65 @@ def large_output(stage: Stage, page: Page) -> None:
     tell("16 MB output, heap", f"{heap_mb(page) - before:+.1f} MB")
 
 
+PAINTS: Final = """() => {
+  window.paints = 0;
+  new MutationObserver(() => { window.paints += 1; }).observe(document.querySelector('[role=treegrid]'), {
+    subtree: true, childList: true, attributes: true, characterData: true,
+  });
+}"""
+
+
+def busy_task(stage: Stage, page: Page) -> None:
+    """About 200 events a second, on a task that is being looked at."""
+    items = BUSY_S * 400
+    steps = [
+        {"id": "n", "tool": "stage.numbers", "with": {"many": items}},
+        {"id": "many", "for_each": "${n}", "parallel": 50, "tool": "stage.paced", "with": {"n": "${item}"}},
+    ]
+    task = stage.start({"name": "busy", "steps": steps})
+    page.goto(f"{stage.url}/tasks/{task}")
+    page.locator("[data-step=many] .twist svg").wait_for()
+    before, seq, began = heap_mb(page), stage.api("GET", f"/v1/tasks/{task}")["seq"], time.monotonic()
+    page.evaluate(PAINTS)
+    with traced(page) as traces:
+        page.wait_for_timeout(BUSY_S * 1000)
+    took = time.monotonic() - began
+    events = stage.api("GET", f"/v1/tasks/{task}")["seq"] - seq
+    tell("busy task, events", f"{events / took:.0f} a second for {took:.0f} s")
+    tell("busy task, paints", f"{page.evaluate('paints') / took:.1f} a second")
+    tell("busy task, longest task", f"{max(traces[0].tasks_ms):.0f} ms of CPU; > 100 ms: {traces[0].long(100)}")
+    tell("busy task, heap", f"{heap_mb(page) - before:+.1f} MB")
+    stage.api("POST", f"/v1/tasks/{task}/cancel", {})
+    stage.until(task, "cancelled")
+
+
+def many_lines(stage: Stage, page: Page) -> None:
+    """100,000 lines of log, of which the newest are kept."""
+    step = {"id": "talk", "tool": "stage.chatter", "with": {"lines": LINES}}
+    task = stage.start({"name": "talk", "steps": [step]})
+    stage.until(task, "completed")
+    page.goto(f"{stage.url}/tasks/{task}?step=talk&tab=logs")
+    page.locator(".log-line").first.wait_for()
+    whole = page.get_by_role("button", name="From the first line")
+    whole.click()
+    expect(page.locator("[data-line='1']")).to_be_visible()
+    scrolled(page, "log", ".log-lines")
+    tell("log, nodes", page.locator("*").count())
+
+
+def many_tasks(stage: Stage, page: Page) -> None:
+    """A long list, page by page."""
+    plan = {"name": "one", "steps": [{"id": "a", "tool": "stage.echo", "with": {"value": 1}}]}
+    last = [stage.start(plan) for _ in range(TASKS)][-1]
+    stage.until(last, "completed")
+    page.goto(stage.url)
+    while page.locator(".task-row").count() < TASKS:
+        before = page.locator(".task-row").count()
+        page.get_by_role("button", name="Show more").click()
+        page.wait_for_function("n => document.querySelectorAll('.task-row').length > n", arg=before)
+    scrolled(page, f"{TASKS:,} tasks", "#content")
+
+
 def first_load(stage: Stage, page: Page) -> None:
     """From nothing to a page that can be used."""
     began = time.monotonic()
@@ -100,7 +168,7 @@ def main() -> None:
         stage = Stage(Path(folder) / "project")
         stage.serve()
         try:
-            for measure in (large_task, large_output, first_load):
+            for measure in (large_task, large_output, busy_task, many_lines, many_tasks, first_load):
                 with stage.page(browser) as page:
                     measure(stage, page)
         finally:

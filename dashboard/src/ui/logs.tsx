@@ -63,7 +63,7 @@ export function Logs({ task, step, line, live, streamed, onLine }: LogsProps) {
       {streamed !== undefined && <Streamed text={streamed} />}
       {error && <ErrorCard error={error} />}
       {!shown.length && <p class="muted">{wanted ? "No line with this." : "Nothing was logged."}</p>}
-      <Lines lines={shown} line={line} named={step === null} onLine={onLine} />
+      <Lines key={String(whole)} lines={shown} line={line} fromFirst={whole} named={step === null} onLine={onLine} />
     </div>
   );
 }
@@ -89,7 +89,7 @@ function useLines(task: string, filter: Record<string, string>, from: number | n
         if (stop.signal.aborted) return;
         after = page.next_after;
         if (page.items.length || tail) setLines((all = [...all, ...page.items].slice(-KEPT)));
-        if (!live && page.items.length < BACKLOG) return;
+        if ((!live && page.items.length < BACKLOG) || (begin.current === 0 && all.length >= KEPT)) return;
         tail = false;
       }
     };
@@ -101,9 +101,9 @@ function useLines(task: string, filter: Record<string, string>, from: number | n
   return { lines, error };
 }
 
-function Lines({ lines, line, named, onLine }: { lines: Line[]; line: number | null; named: boolean; onLine: (line: number) => void }) {
+function Lines({ lines, line, fromFirst, named, onLine }: { lines: Line[]; line: number | null; fromFirst: boolean; named: boolean; onLine: (line: number) => void }) {
   const place = useRef<HTMLDivElement>(null);
-  const [follow, setFollow] = useState(line === null);
+  const [follow, setFollow] = useState(line === null && !fromFirst);
   const [seen, setSeen] = useState(0);
   const virtual = useVirtual(place, lines.length, ROW_PX);
   const last = lines.at(-1)?.n ?? 0;

@@ -94,6 +94,23 @@ async def item(n: int) -> int:
     return n * 2
 
 
+@tool.pure("stage.paced", title="One of many, at its pace")
+async def paced(n: int, seconds: float = 0.5) -> int:
+    """One item that takes so long."""
+    await asyncio.sleep(seconds)
+    return n
+
+
+@tool.pure("stage.chatter", title="Talk a lot", timeout="10m")
+async def chatter(lines: int, *, ctx: Ctx) -> int:
+    """So many lines of log."""
+    for n in range(lines):
+        ctx.log.info("said", n=n)
+        if n % 500 == 0:
+            await asyncio.sleep(0)
+    return lines
+
+
 @tool.pure("stage.numbers", title="Count")
 async def numbers(many: int) -> list[int]:
     """So many numbers."""

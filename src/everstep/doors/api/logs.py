@@ -3,9 +3,14 @@
 import asyncio
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from everstep.domain.errors import Validation
 from everstep.domain.ids import TaskId
@@ -35,9 +40,9 @@ async def read(back: Backing, asked: Asked) -> Response:
     log, until = back.settings.log_path, time.monotonic() + wait_s
     while True:
         seen = _size(log)
-        lines = await asyncio.to_thread(lambda: [*lines_of(log, state.id)])
-        shown: list[JsonObject] = [line for line in lines if line["n"] > after and wanted(line)]
-        shown = shown[-tail:] if tail else shown[:limit]
+        shown: list[JsonObject] = await asyncio.to_thread(
+            lambda: _first(filter(wanted, lines_of(log, state.id, after)), limit, tail)
+        )
         if shown or not await _grown(log, seen, until):
             break
     return reply({"items": [*shown], "next_after": shown[-1]["n"] if shown else after})
@@ -59,8 +64,13 @@ def _size(log: Path) -> int:
         return 0
 
 
-def lines_of(log: Path, task: TaskId) -> Iterator[dict[str, Any]]:
-    """Every line that is kept of a task, numbered from the oldest."""
+def _first(fitting: Iterator[dict[str, Any]], limit: int, tail: int) -> list[JsonObject]:
+    """The first of them, or the last; nothing is read beyond what is shown."""
+    return [*deque(fitting, tail)] if tail else [*islice(fitting, limit)]
+
+
+def lines_of(log: Path, task: TaskId, after: int = 0) -> Iterator[dict[str, Any]]:
+    """Every line that is kept of a task, numbered from the oldest; those up to `after` are only counted."""
     number = 0
     mark = json.dumps(task).encode()
     for path in reversed([log, *(log.with_name(f"{log.name}.{age}") for age in range(1, OLDER_MAX))]):
@@ -68,18 +78,28 @@ def lines_of(log: Path, task: TaskId) -> Iterator[dict[str, Any]]:
             continue
         with path.open("rb") as file:
             for raw in file:
-                line = _parsed(raw) if mark in raw else None
-                if line is not None and line.get("task") == task:
-                    number += 1
+                if mark not in raw or _task_of(raw) != task:
+                    continue
+                number += 1
+                if number > after:
+                    line = json.loads(raw)
                     yield {"n": number, **{name: line.get(name) for name in SHOWN}}
 
 
-def _parsed(raw: bytes) -> dict[str, Any] | None:
+class _Of(Struct):
+    """Of whom a line tells; nothing else of it is read."""
+
+    task: str | None = None
+
+
+_of: Final = Decoder(_Of)
+
+
+def _task_of(raw: bytes) -> str | None:
     try:
-        line = json.loads(raw)
-    except ValueError:
+        return _of.decode(raw).task
+    except ValueError:  # half a line, or somebody else's
         return None
-    return line if isinstance(line, dict) else None
 
 
 def _filter(asked: Asked) -> Callable[[dict[str, Any]], bool]:
