@@ -81,18 +81,22 @@ class Proxy:
 
     def _up(self, pair: tuple[socket.socket, socket.socket], swallow: threading.Event) -> None:
         client, server = pair
+        held = b""
         with suppress(OSError):
             while text := client.recv(65536):
                 how = self._how
+                if how == "late" and b"READ ONLY" not in text:
+                    held += text
+                    if COMMIT in held:
+                        self._how, self._late = None, (server.dup(), held)
+                        client.close()
+                        return
+                    continue
                 if how is not None and COMMIT in text and b"READ ONLY" not in text:
                     self._how = None
                     self.cuts += 1
                     if how == "before":
                         break
-                    if how == "late":
-                        self._late = server.dup(), text
-                        client.close()
-                        return
                     swallow.set()
                 server.sendall(text)
         if not swallow.is_set():

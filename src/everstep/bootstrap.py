@@ -17,7 +17,8 @@ from everstep.adapters.isolation.trying import tried
 from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
 from everstep.adapters.secrets import KnownSecrets, gather
-from everstep.adapters.stores.named import copy_store, migrate_store, move_store, store_of
+from everstep.adapters.stores.moved import move_store
+from everstep.adapters.stores.named import copy_store, migrate_store, store_of
 from everstep.adapters.telemetry.exported import exporter
 from everstep.adapters.telemetry.logs import LogSink
 from everstep.adapters.telemetry.notify import Notifier

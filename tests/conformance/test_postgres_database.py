@@ -10,12 +10,14 @@ import psycopg
 import pytest
 
 from everstep.adapters.stores.postgres import ledger as ledgers
+from everstep.adapters.stores.postgres import moving
 from everstep.adapters.stores.postgres.connect import connect, read
 from everstep.adapters.stores.postgres.migrate import migrate, migrate_down, migrations
 from everstep.adapters.stores.postgres.opening import IDLE_MS
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.postgres.store import PgStore
-from everstep.domain.errors import LeaseLost, StoreRefused, Unavailable
+from everstep.adapters.stores.sql.moving import move
+from everstep.domain.errors import LeaseLost, StoreLocked, StoreRefused, Unavailable
 from everstep.domain.ids import Instant, Seq
 from everstep.domain.rate import Rate
 from everstep.domain.task import StepCommit
@@ -426,6 +428,22 @@ async def test_who_was_frozen_in_the_middle_of_a_message_keeps_no_locks(url: str
                     await asyncio.sleep(0.01)
             while not isinstance((await on.store.sweep([sweep]))[0], Committed):
                 await on.store._end_fenced()  # type: ignore[attr-defined]
+
+
+async def test_who_slept_while_its_store_was_moved_writes_nothing(url: str) -> None:
+    with schema(migrated=False) as other:
+        async with opened(url) as on:
+            state = await on.held()
+            with pytest.raises(StoreLocked, match="work on this store"), moving.leaving(url, f.later(1), 60_000):
+                pass
+            with moving.leaving(url, f.later(1), 0) as going, moving.arriving(other, f.later(1)) as coming:
+                assert move(going, coming, "") == 1
+            with pytest.raises(StoreRefused, match="not known here any more"):
+                await on.commit(f.step_commit(state, proposals=(f.proposal(ONE),)))
+        with pytest.raises(StoreRefused, match="was moved to"):
+            await PgStore(url, clock=VirtualClock()).open(f.worker())
+        async with opened(other) as on:
+            assert (await on.load(state.id)).seq == state.seq
 
 
 async def test_a_transaction_that_says_nothing_more_is_ended_by_the_server(url: str) -> None:

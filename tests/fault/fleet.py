@@ -149,12 +149,12 @@ class Fleet:
         self.workers = []
         return ends
 
-    def engine(self, store: str | None = None) -> Engine:
-        """A client of the store that carries nothing."""
+    def engine(self, store: str | None = None, *, worker: bool = False) -> Engine:
+        """A client of the store that carries nothing, unless it has to."""
         sys.path.insert(0, str(ROOT / "tests" / "fault"))
         os.environ.setdefault("EVERSTEP_EFFECT_LOG", str(self.effects))
         os.environ.setdefault("EVERSTEP_EFFECT_LOG_CALL_S", "0")
-        return Engine(store or self.url, config={"engine": ENGINE, "tools": ["crew_tools"]}, worker=False)
+        return Engine(store or self.url, config={"engine": ENGINE, "tools": ["crew_tools"]}, worker=worker)
 
     async def submit(self, engine: Engine, count: int) -> list[Task]:
         """So many tasks, each by its key."""

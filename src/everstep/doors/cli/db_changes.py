@@ -44,7 +44,7 @@ def migrate() -> int:
 @click.command(cls=Verb, epilog="everstep db move postgresql://db.example/tasks")
 @click.argument("target_url")
 def move(target_url: str) -> int:
-    """Move this store, tasks in flight included, into the empty PostgreSQL at TARGET_URL; the file is closed then."""
+    """Move this store, tasks in flight included, into the empty file or PostgreSQL TARGET_URL; it is closed then."""
 
     async def act(opening: Opening) -> int:
         current, settings = opening.session, opening.settings

@@ -13,6 +13,7 @@ from everstep.adapters.stores.postgres.opening import Setup
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.sql.desk import HALT, Desk, Guards
 from everstep.adapters.stores.sql.rows import Guard, guard_of
+from everstep.domain.errors import StoreRefused
 from everstep.domain.ids import TaskId, WorkerId
 
 
@@ -37,7 +38,12 @@ class PgDesk(Desk):
         cursor = self.connection.execute(sql("begin"), {"number": number, "worker": self.me, "idle": self._idle_ms})
         while cursor.nextset():
             pass
-        ((self._halted,),) = cursor.fetchall()
+        ((self._halted, marked),) = cursor.fetchall()
+        if not marked:
+            raise StoreRefused(
+                "this engine is not known here any more: the store was moved, or it slept for days",
+                what_to_do="start it again",
+            )
         self._headroom.clear()
         self._locked.clear()
 

@@ -224,14 +224,14 @@ class PgLedger:
             try:
                 desk = self._connected()
                 with desk.connection.transaction():
-                    ((number,),) = read(desk.connection, "find_batch", (self._me,))
+                    found = read(desk.connection, "find_batch", (self._me,))
                     read(desk.connection, "settle_batch", {"number": self._number, "worker": self._me})
             except (psycopg.Error, StoreError):
                 if time.monotonic() > until:
                     raise
                 time.sleep(BACKOFF_MIN_S)
                 continue
-            done = bool(number == self._number)
+            done = found == [(self._number,)]
             self.resolved["committed" if done else "sent again"] += 1
             return done
 

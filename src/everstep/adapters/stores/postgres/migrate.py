@@ -13,7 +13,6 @@ import psycopg
 from everstep.adapters.stores.postgres.connect import Connection, connect, read, translated
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.sql.migrations import Migration, migrations_of
-from everstep.adapters.stores.sql.moving import ARRIVING
 from everstep.domain.errors import StoreRefused
 from everstep.domain.ids import Instant
 from everstep.ports.fault import Fault, no_fault
@@ -35,8 +34,6 @@ def refuse_other(connection: Connection, known: Sequence[Migration]) -> int:
             "the database holds no store" if not version else f"the store has schema {version}, {len(known)} is needed",
             what_to_do="everstep db migrate",
         )
-    if read(connection, "get_meta", (ARRIVING,)):
-        raise StoreRefused("another store is being moved here", what_to_do="wait, or run that `everstep db move` again")
     ((least,),) = read(connection, "get_meta", ("min_schema",))
     if int(least) > len(known):
         raise StoreRefused(

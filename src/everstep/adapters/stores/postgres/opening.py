@@ -7,6 +7,7 @@ from everstep.adapters.stores.chain import Seal, seal_with
 from everstep.adapters.stores.one_kind import KIND, refuse_other_kind
 from everstep.adapters.stores.postgres.connect import Connection, Durability, connect, read, translated, verify
 from everstep.adapters.stores.postgres.migrate import migrations, refuse_other
+from everstep.adapters.stores.sql.moving import ARRIVING, MOVED, refuse_closed
 from everstep.domain.record import record
 from everstep.ports.clock import Clock
 from everstep.ports.fault import Fault
@@ -14,6 +15,7 @@ from everstep.ports.store import Worker
 
 FORGET_MS: Final = 7 * 24 * 3600 * 1000
 IDLE_MS: Final = 10_000
+CLOSED: Final = (MOVED, ARRIVING)
 
 
 @record
@@ -50,7 +52,7 @@ def prepare(setup: Setup, worker: Worker, clock: Clock) -> tuple[Connection, int
 
 
 def register(connection: Connection, worker: Worker, clock: Clock) -> None:
-    """One more incarnation."""
+    """One more incarnation; not while the store is on its way, nor after it has gone."""
     at, age = worker.started_at, clock.now() - worker.heartbeat_at
     if worker.kind:
         read(connection, "keep_meta", (KIND, worker.kind))
@@ -60,7 +62,9 @@ def register(connection: Connection, worker: Worker, clock: Clock) -> None:
     read(connection, "forget_batches")
     who = (worker.id, worker.name, worker.host, worker.pid, worker.version, json.dumps(worker.tools))
     read(connection, "insert_worker", (*who, at, worker.heartbeat_at, age))
-    read(connection, "insert_batch", (worker.id,))
+    read(connection, "insert_batch", (worker.id,))  # waits while the store is held closed
+    moved_to, arriving = (next((said for (said,) in read(connection, "get_meta", (key,))), None) for key in CLOSED)
+    refuse_closed(moved_to, arriving)
 
 
 def rejoin(setup: Setup, worker: Worker, clock: Clock) -> None:

@@ -11,7 +11,7 @@ SET LOCAL idle_in_transaction_session_timeout = %(idle)s;
 UPDATE batches SET number = %(number)s WHERE worker = %(worker)s;
 SELECT pg_advisory_xact_lock_shared(('batches'::regclass::oid::bigint & 2147483647)::int, (last_value & 2147483647)::int)
 FROM places;
-SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'halt');
+SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'halt'), EXISTS (SELECT 1 FROM batches WHERE worker = %(worker)s);
 
 -- name: open_batch
 -- The same in the one message that holds the whole batch: whoever lost its answer has taken the number if it is too late
@@ -595,14 +595,36 @@ SELECT pg_notify('everstep_' || current_schema(), %s);
 -- What is listened to: one channel per store of a database.
 SELECT 'everstep_' || current_schema();
 
+-- name: close_store
+-- Until this transaction ends nobody writes: each batch begins with its mark. What is read is as of now.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SET LOCAL lock_timeout = '10s';
+LOCK TABLE batches IN EXCLUSIVE MODE;
+
+-- name: list_living
+-- Who works on this store, or did so a moment ago.
+SELECT name || '@' || host || ':' || pid FROM workers
+WHERE fenced_at IS NULL AND released_at IS NULL
+  AND beaten_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - %s
+ORDER BY started_at;
+
+-- name: leave
+-- Nobody who knew this store writes here any more: without a mark there is no batch.
+UPDATE workers SET fenced_at = %s WHERE fenced_at IS NULL AND released_at IS NULL;
+DELETE FROM batches;
+
+-- name: copy_payloads
+-- Values by content.
+SELECT digest, body FROM payloads;
+
+-- name: last_place
+-- The last that was given.
+SELECT last_value FROM places;
+
 -- name: empty_store
 -- What an unfinished move has left.
 TRUNCATE tasks, events, pauses, rates, quotas, breakers, credentials, history, signals, listeners, handles, progress,
          checkpoints, begun, spent_keys, payloads;
-
--- name: is_empty
--- Whether it holds anything that could be lost.
-SELECT NOT EXISTS (SELECT 1 FROM tasks) AND NOT EXISTS (SELECT 1 FROM credentials);
 
 -- name: fill_tasks
 -- A task that was moved here.
@@ -673,6 +695,6 @@ COPY payloads (digest, body) FROM STDIN;
 
 -- name: go_on_counting
 -- Numbers go on behind those that came.
-SELECT setval('places', greatest((SELECT last_value FROM places), (SELECT coalesce(max(id), 1) FROM events)));
+SELECT setval('places', greatest((SELECT last_value FROM places), %(place)s));
 SELECT setval('task_numbers', (SELECT coalesce(max(num), 1) FROM tasks));
 SELECT setval(pg_get_serial_sequence('signals', 'num'), (SELECT coalesce(max(num), 1) FROM signals));

@@ -563,6 +563,14 @@ ON CONFLICT (owner, key) DO UPDATE SET until = excluded.until;
 -- Whether a key is still reserved for a task that is no more.
 SELECT 1 FROM spent_keys WHERE owner = ? AND key = ? AND until > ?;
 
+-- name: is_empty
+-- Whether it holds nothing that could be lost.
+SELECT NOT EXISTS (SELECT 1 FROM tasks) AND NOT EXISTS (SELECT 1 FROM credentials);
+
+-- name: last_place
+-- The last in the order of all commits that was given.
+SELECT coalesce(max(id), 0) FROM events;
+
 -- name: copy_tasks
 -- All of them, on their way into another store.
 SELECT num, id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, status, generation, epoch,

@@ -40,7 +40,7 @@ class Artifacts:
 
     async def put(self, payloads: Sequence[tuple[Digest, bytes]]) -> None:
         """Durable when this returns."""
-        await self._in_thread(lambda: self._put_all(payloads))
+        await self._in_thread(lambda: self.keep(payloads))
 
     async def get(self, digests: Sequence[Digest]) -> list[JsonValue]:
         """Raises NotFound."""
@@ -109,7 +109,8 @@ class Artifacts:
             raise Validation(f"not a digest: {digest!r}")
         return self._folder / name[:2] / name
 
-    def _put_all(self, payloads: Sequence[tuple[Digest, bytes]]) -> None:
+    def keep(self, payloads: Sequence[tuple[Digest, bytes]]) -> None:
+        """As `put`, in this thread."""
         for digest, raw in payloads:
             self._put(digest, raw)
 

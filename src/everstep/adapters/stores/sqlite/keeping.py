@@ -10,9 +10,9 @@ from everstep.adapters.stores.chain import Seal
 from everstep.adapters.stores.sql.audit import CHECK_MAX_S, check_journals
 from everstep.adapters.stores.sql.hold import Reader
 from everstep.adapters.stores.sql.housekeeping import COPIED
-from everstep.adapters.stores.sql.moving import MOVED
+from everstep.adapters.stores.sql.moving import ARRIVING, MOVED, refuse_closed
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID, connect, one, read, sync_folder
-from everstep.domain.errors import Conflict, StoreRefused, Unavailable
+from everstep.domain.errors import Conflict, Unavailable
 from everstep.domain.ids import Instant
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.store import Flaw
@@ -30,10 +30,8 @@ def check(reader: Reader, fetch: Fetch, seal: Seal) -> list[Flaw]:
 
 
 def refuse_moved(connection: apsw.Connection) -> None:
-    """A store that went elsewhere is opened there only."""
-    gone = one(connection, "get_meta", (MOVED,))
-    if gone is not None:
-        raise StoreRefused(f"this store was moved to {gone}", what_to_do=f"use it there: --store {gone}")
+    """One that went elsewhere, or has not arrived yet."""
+    refuse_closed(one(connection, "get_meta", (MOVED,)), one(connection, "get_meta", (ARRIVING,)))
 
 
 def backup(path: Path, target: Path, at: Instant, fault: Fault = no_fault, *, artifacts: Path | None = None) -> None:

@@ -343,3 +343,107 @@ DELETE FROM events WHERE task IN (0, :task) AND id < (SELECT max(id) FROM events
 -- name: keep_newest_number
 -- That line tells nothing any more, and belongs to nobody.
 UPDATE events SET task = 0, seq = id, at = 0, type = '', step = NULL, body = '{}', hash = NULL WHERE task = :task;
+
+-- name: empty_store
+-- What an unfinished move has left.
+DELETE FROM listeners;
+DELETE FROM tasks;
+DELETE FROM events;
+DELETE FROM pauses;
+DELETE FROM rates;
+DELETE FROM quotas;
+DELETE FROM breakers;
+DELETE FROM credentials;
+DELETE FROM history;
+DELETE FROM signals;
+DELETE FROM handles;
+DELETE FROM progress;
+DELETE FROM checkpoints;
+DELETE FROM spent_keys;
+DELETE FROM begun;
+
+-- name: fill_tasks
+-- A task that was moved here.
+INSERT INTO tasks (num, id, owner, key, plan_name, plan_digest, inputs_digest, title, priority, steps, status,
+        generation, epoch, worker, last_seq, recoveries, done, due_at, created_at, updated_at, started_at, ended_at,
+        outcome, error_code, labels, tools, parent)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_events
+-- Its journal, with its places.
+INSERT INTO events (id, task, seq, at, type, step, body, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_pauses
+-- Its questions.
+INSERT INTO pauses (id, task, step, type, status, opened_at, due_at, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_rates
+-- When next calls may come.
+INSERT INTO rates (name, arrival)
+VALUES (?, ?);
+
+-- name: fill_quotas
+-- What was used of a day.
+INSERT INTO quotas (name, day, used)
+VALUES (?, ?, ?);
+
+-- name: fill_breakers
+-- Troubled ones.
+INSERT INTO breakers (id, owner, state, updated_at, body)
+VALUES (?, ?, ?, ?, ?);
+
+-- name: fill_credentials
+-- Digests only.
+INSERT INTO credentials (id, kind, hash, name, owner, actor_kind, actor_id, scopes, created_at, expires_at,
+        last_used_at, parent, path)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_history
+-- Sketches.
+INSERT INTO history (bucket, owner, kind, name, outcome, size, plan, step, sketch, n, total_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_signals
+-- Heard or not.
+INSERT INTO signals (num, owner, id, event, key, at, heard, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_listeners
+-- Who waits for one.
+INSERT INTO listeners (task, step, attempt, owner, event, key, any_key, signal)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_handles
+-- Names of clients.
+INSERT INTO handles (id, owner, task, generation, ttl_ms, created_at, notes)
+VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: fill_progress
+-- What was told.
+INSERT INTO progress (task, generation, share)
+VALUES (?, ?, ?);
+
+-- name: fill_checkpoints
+-- How far steps have come.
+INSERT INTO checkpoints (task, step, attempt, tool, input, body)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: fill_spent_keys
+-- Of tasks that are no more.
+INSERT INTO spent_keys (owner, key, until)
+VALUES (?, ?, ?);
+
+-- name: fill_begun
+-- Which calls have begun.
+INSERT INTO begun (task, step, attempt) VALUES (?, ?, ?);
+
+-- name: fill_meta
+-- What holds wherever the store is.
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: keep_place
+-- Places go on behind those that were given where the store came from.
+INSERT INTO events (id, task, seq, at, type, step, body, hash)
+SELECT :place, 0, :place, 0, '', NULL, '{}', NULL WHERE :place > (SELECT coalesce(max(id), 0) FROM events);
