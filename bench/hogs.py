@@ -51,16 +51,15 @@ async def each(folder: Path) -> list[Figure]:
     lags: list[float] = []
     ticking = asyncio.create_task(_tick(lags))
     here, figures = psutil.Process(), []
+    before = {one.pid for one in here.children(recursive=True)}
     config: JsonObject = {**FREE, "workspace": str(folder)}
     async with Engine(folder / "e.db", tools=[*sim_tools(), *hungry_tools()], config=config) as engine:
         for name in HOGS:
-            before, began = {one.pid for one in here.children(recursive=True)}, time.perf_counter()
+            began = time.perf_counter()
             used, code = await _ended(engine, hog_plan(name))
-            took, left = time.perf_counter() - began, {one.pid for one in here.children(recursive=True)} - before
+            took = time.perf_counter() - began
             said = ", ".join(f"{what} {value:,.4g}" for what, value in used.items())
-            figures.append(
-                Figure(f"{name}: {code or 'ended'} after {took:.2f} s; {said}", f"{len(left)} left", "0 left", not left)
-            )
+            figures.append(Figure(f"{name}: {code or 'ended'}; {said}", f"{took:.2f} s"))
         figures.append(at_most("the disk filler's files, of 20 MB", _on_disk(folder) / 1e6, 22, "MB"))
         for name, (tool, arguments, what, truth) in TRUE.items():
             plan = Plan("true")
@@ -73,6 +72,8 @@ async def each(folder: Path) -> list[Figure]:
                 )
             )
     ticking.cancel()
+    left = {one.pid for one in here.children(recursive=True)} - before
+    figures.append(at_most("processes left over", len(left), 0, ""))
     figures.append(at_most(f"lag of the event loop, p99 of {len(lags)}", quantiles(lags, n=100)[98] * 1000, LAG_MS))
     return figures
 

@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 
 from everstep.adapters.isolation.child import Bounds, Child, Ended
 from everstep.adapters.isolation.program import OUTPUT_BYTES, Together
+from everstep.adapters.isolation.started import Spares
 from everstep.adapters.isolation.watch import Over
 from everstep.domain.ids import Millis
 from everstep.domain.limits import lower
@@ -24,6 +25,8 @@ class Walls:
 
     uid: int | None = None
     require: Mapping[str, str] = field(default_factory=dict)
+    spares: Spares = field(default_factory=Spares)
+    """For functions with a process of their own."""
 
     def needed(self, tool: str, *, trusted: bool) -> str:
         """`restricted`, or as strong as the platform offers."""

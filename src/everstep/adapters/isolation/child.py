@@ -8,14 +8,13 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Coroutine
 from typing import IO, Any, Final, TypeVar
 
-from everstep.adapters.isolation import launcher
 from everstep.adapters.isolation.group import best_roots, new_group
-from everstep.adapters.isolation.program import PATH, Bounds, Heard, Program, Spoken, Stream, order_of
+from everstep.adapters.isolation.program import Bounds, Heard, Program, Spoken, Stream, order_of
+from everstep.adapters.isolation.started import Started, start
 from everstep.adapters.isolation.watch import Over, Watch
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
@@ -23,7 +22,6 @@ from everstep.domain.values import JsonObject
 __all__ = ["Bounds", "Child", "Ended", "Program"]
 
 T = TypeVar("T")
-LAUNCHER: Final = launcher.__file__
 CONFIRM_S: Final = 2.0
 DRAIN_S: Final = 0.5
 LOOK_S: Final = (0.05, 0.5)
@@ -54,12 +52,20 @@ class Ended:
 class Child:
     """One program, from start to end."""
 
-    def __init__(self, program: Program, *, answered: Heard | None = None, heard: Heard | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        answered: Heard | None = None,
+        heard: Heard | None = None,
+        started: Started | None = None,
+    ) -> None:
         """With `heard`, it is one that stays and talks: what it prints goes there, `say` is what it reads.
 
         With `answered` it answers on a line of its own, and may be told more on the way.
         """
         self._program = program
+        self._started = started
         self._answers = answered is not None
         self._talks = heard is not None or self._answers
         self._stdin: IO[bytes] | None = None
@@ -78,31 +84,21 @@ class Child:
     async def run(self) -> Ended:
         """Start it and wait for its end; cancelled, it is ended with all it started."""
         loop = asyncio.get_running_loop()
-        pipes = [os.pipe() for _ in range(3 if self._answers else 2)]
-        handed = [pipes[0][0], *(pipe[1] for pipe in pipes[1:])]
-        process = subprocess.Popen(  # noqa: ASYNC220, S603 -- a start takes a millisecond; a thread would cost more
-            [sys.executable, "-I", "-S", LAUNCHER, *map(str, handed)],
-            stdin=subprocess.PIPE if self._program.stdin or self._talks else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=handed,
-            env={"PATH": PATH},
-            close_fds=True,
-        )
-        for descriptor in handed:
-            os.close(descriptor)
+        started = self._started or start(stdin=bool(self._program.stdin) or self._talks, answers=self._answers)
+        process = started.process
         handle = os.pidfd_open(process.pid)
         ended = asyncio.Event()
         loop.add_reader(handle, ended.set)
         streams = [(process.stdout, self._out), (process.stderr, self._err)]
-        streams += [(os.fdopen(pipes[1][0], "rb"), self._report)]
-        streams += [(os.fdopen(pipes[2][0], "rb"), self._said)] if self._said is not None else []
+        streams += [(os.fdopen(started.report, "rb"), self._report)]
+        if self._said is not None and started.answers is not None:
+            streams.append((os.fdopen(started.answers, "rb"), self._said))
         for pipe, stream in streams:
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
             loop.add_reader(pipe.fileno(), self._read, pipe.fileno(), stream)
         try:
-            self._order(pipes[0][1], process, handed[2:])
+            self._order(started)
             await self._watch(process, ended)
         finally:
             await to_its_end(self._close(process, ended, handle, streams))
@@ -126,9 +122,10 @@ class Child:
         self._close_stdin()
         self.ended = self._judged(process, gone=gone)
 
-    def _order(self, pipe: int, process: "subprocess.Popen[bytes]", kept: list[int]) -> None:
-        order = order_of(self._program, self._group, kept)
-        with os.fdopen(pipe, "wb") as file:
+    def _order(self, started: Started) -> None:
+        process = started.process
+        order = order_of(self._program, self._group, started.answers_there)
+        with contextlib.suppress(BrokenPipeError), os.fdopen(started.orders, "wb") as file:
             file.write(json.dumps(order).encode())
         if process.stdin is not None:
             self._stdin = process.stdin

@@ -5,8 +5,7 @@ What is really in force goes back on the second, before the program begins: foun
 it wrote, when it has ended. A third descriptor, if there is one, is the program's.
 
     keeper (the supervisor's child) -> init of a pid namespace -> the program
-Whoever kills the keeper ends init, and with init everything in its namespace, whatever it forked, ignored or detached
-from. The keeper has nothing to do but to count what is written, so it is as quick as the disk.
+Whoever kills the keeper, which counts what is written, ends init, and with it everything in its namespace.
 """
 
 import contextlib
@@ -20,26 +19,36 @@ import signal
 import struct
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 libc = ctypes.CDLL(None, use_errno=True)
 
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_SUBREAPER = 1, 38, 22, 24, 36
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_SUBREAPER, PR_SET_DUMPABLE = (
+    1,
+    38,
+    22,
+    24,
+    36,
+    4,
+)
 NEW = {"ipc": 0x08000000, "uts": 0x04000000, "net": 0x40000000, "pid": 0x20000000}
 NEW_USER = 0x10000000
 CANNOT = 125
-FASTEST = 8_000_000_000
-"""No program writes more bytes in a second."""
-LOOK_S = (0.0003, 0.05)
-PATIENCE_S = 1.0
+SERVE = "serve"  # after the descriptors: the program is a call of a Python function
+FASTEST = 8_000_000_000  # no program writes more bytes in a second
+LOOK_S, PATIENCE_S = (0.0003, 0.05), 1.0
 
 
 def main() -> None:
     """Read the order, build, become."""
-    orders, report, *kept = map(int, sys.argv[1:])
+    then: Callable[[dict[str, Any]], None] = become
+    if sys.argv[-1] == SERVE:  # imported before anybody says which call it is for; that may be long after
+        from everstep.adapters.isolation.serve import serve_in as then
+    orders, report, *kept = (int(word) for word in sys.argv[1:] if word != SERVE)
+    die_with_parent()
     with os.fdopen(orders, "rb") as pipe:
         order = json.loads(pipe.read())
-    die_with_parent()
     os.setsid()
     os.umask(0o077)
     made: dict[str, Any] = {"namespaces": namespaces(order), "uid": os.getuid(), "landlock_abi": 0, "seccomp": False}
@@ -51,11 +60,12 @@ def main() -> None:
     program = os.fork()
     if program:
         reap(program)
-    become(order, made, report, kept)
+    wall_in(order, made, report, kept)
+    then(order)
 
 
-def become(order: dict[str, Any], made: dict[str, Any], report: int, kept: list[int]) -> None:
-    """The last walls, those that bind this process for good; then the program."""
+def wall_in(order: dict[str, Any], made: dict[str, Any], report: int, kept: list[int]) -> None:
+    """The last walls, those that bind this process for good."""
     os.chdir(order["cwd"])
     made["cgroup"] = enter(order["group"])
     limits(order, grouped=made["cgroup"] != "none")
@@ -72,10 +82,15 @@ def become(order: dict[str, Any], made: dict[str, Any], report: int, kept: list[
     os.write(report, json.dumps(made).encode() + b"\n")
     if made["missing"] and order["require"] == "restricted":
         os._exit(CANNOT)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     for descriptor in range(3, 256):
         if descriptor not in kept:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
+
+
+def become(order: dict[str, Any]) -> None:
+    """The program."""
     for number in range(1, signal.NSIG):
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
@@ -154,8 +169,8 @@ def read(path: str) -> str:
 
 def close_all(*, but: int = 0) -> None:
     """Descriptors that this process has no use for."""
-    for first, last in ((3, but), (max(but + 1, 3), 65_536)):
-        os.closerange(first, last)
+    os.closerange(3, but)
+    os.closerange(max(but + 1, 3), 65_536)
 
 
 def reap(program: int) -> NoReturn:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from everstep.adapters.isolation.bounds import bounds_of, exceeded, ran, refuse_broken
+from everstep.adapters.isolation.bounds import Walls, bounds_of, exceeded, ran, refuse_broken
 from everstep.adapters.isolation.child import Child, Program
+from everstep.adapters.isolation.started import IMPORTED
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.function import Function
@@ -37,7 +38,7 @@ def _whole(path: str | Path) -> str:
     return str(Path(path).resolve())
 
 
-async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int | None, require: str) -> JsonValue:
+async def call_in_process(function: Function, call: Call, ctx: Ctx, walls: Walls) -> JsonValue:
     """What it returns or raises, as if it had been called here."""
     place, workdir = place_of(function), _whole(ctx.workdir)
     order: JsonObject = {
@@ -61,19 +62,19 @@ async def call_in_process(function: Function, call: Call, ctx: Ctx, *, uid: int 
     }
     readable = {sys.prefix, sys.base_prefix, str(Path(place.file).parent), *(path for path in sys.path if path)}
     program = Program(
-        argv=(sys.executable, "-m", "everstep.adapters.isolation.serve"),
+        argv=(sys.executable,),
         cwd=workdir,
-        env={"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=IMPORTED,
         stdin=json.dumps(order).encode() + b"\n",
         bounds=bounds_of(ctx),
         network=any(need.startswith("net") for need in function.spec.permissions),
-        uid=uid,
+        uid=walls.uid,
         reads=tuple(sorted(readable)),
         writes=(workdir,),
-        require=require,
+        require=walls.needed(call.tool, trusted=ctx.origin.trusted),
     )
     answers = Answers(ctx, most=16 * program.bounds.output_bytes)
-    child = Child(program, answered=answers.hear)
+    child = Child(program, answered=answers.hear, started=walls.spares.take())
     answers.reply = child.say
     try:
         ended = await ran(child, ctx)

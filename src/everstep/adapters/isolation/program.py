@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from everstep.adapters.isolation.group import Group
@@ -21,11 +22,18 @@ class Together:
 
     max_bytes: int
     now: dict[int, int] = field(default_factory=dict)
+    _looking: Lock = field(default_factory=Lock)
 
     def has(self, who: int, memory_bytes: int) -> int:
-        """One of them has so much now; what they have in all."""
-        self.now[who] = memory_bytes
-        return self.total
+        """One of them has so much now; what they have in all. If that is too much it is ended, and counts no more:
+        the others, who are looked at in other threads, need not end with it.
+        """
+        with self._looking:
+            self.now[who] = memory_bytes
+            total = self.total
+            if total > self.max_bytes:
+                del self.now[who]
+            return total
 
     @property
     def total(self) -> int:
@@ -100,10 +108,10 @@ class Spoken(Stream):
         self.told(piece)
 
 
-def order_of(program: Program, group: Group | None, kept: list[int]) -> dict[str, Any]:
+def order_of(program: Program, group: Group | None, answers: int | None) -> dict[str, Any]:
     """What the launcher is told."""
     bounds = program.bounds
-    answer = {"EVERSTEP_ANSWER": str(kept[0])} if kept else {}
+    answer = {} if answers is None else {"EVERSTEP_ANSWER": str(answers)}
     usual = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": program.cwd, "TMPDIR": program.cwd}
     watched = {"NPROC": bounds.processes}
     if bounds.address_space:

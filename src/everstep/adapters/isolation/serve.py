@@ -28,6 +28,14 @@ STOPPED = 75
 """How it ends when the engine says that it must not go on."""
 
 
+def serve_in(order: dict[str, Any]) -> None:
+    """Walls stand: make the call here, as in an interpreter of its own."""
+    os.environ.clear()
+    os.environ.update(order["env"])
+    sys.argv[:] = [order["argv"][0]]
+    main()
+
+
 def main() -> None:
     """The one call."""
     order = json.loads(sys.stdin.buffer.readline())
@@ -213,7 +221,3 @@ class ChildCtx:
     def outlives(self) -> Callable[[], None]:
         """Nothing does."""
         return lambda: None
-
-
-if __name__ == "__main__":
-    main()

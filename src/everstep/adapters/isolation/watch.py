@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 
 import psutil
 
-from everstep.adapters.isolation import launcher
 from everstep.adapters.isolation.group import Group, removed
 from everstep.adapters.isolation.program import Bounds
 from everstep.adapters.isolation.tree import lives, most, open_files, parent, pss, tree
@@ -41,7 +40,7 @@ class Watch:
         """Memory, CPU time and number of the whole tree."""
         family = tree(pid)
         self._seen.update({one.pid: one for one in family})
-        inner = [one for one in family if not _is_ours(one)]
+        inner = family[2:]  # the walls themselves do not count: keeper and init
         self.files = max([self.files, *(open_files(one.pid) for one in inner)])
         used = self._in_group(self.group) if self.group is not None and self.inside else self._in_tree(family, inner)
         self._judge(used)
@@ -135,10 +134,3 @@ class Watch:
             self._judge(self._in_group(self.group))
             self.peak_bytes = max(self.peak_bytes, self.group.peak())
         removed(self.group)
-
-
-def _is_ours(process: psutil.Process) -> bool:
-    """The walls themselves do not count."""
-    with contextlib.suppress(psutil.Error, OSError):
-        return launcher.__file__ in process.cmdline()
-    return False

@@ -55,8 +55,7 @@ class FunctionAdapter(ToolAdapter):
         """Call it. A tool that leaves by `sys.exit` ends its call, not the engine."""
         function = self._function
         if function.spec.isolation == "process":
-            require = self._walls.needed(call.tool, trusted=ctx.origin.trusted)
-            return await call_in_process(function, call, ctx, uid=self._walls.uid, require=require)
+            return await call_in_process(function, call, ctx, self._walls)
         arguments: dict[str, Any] = call.arguments
         if function.loads:
             arguments = {
@@ -73,6 +72,10 @@ class FunctionAdapter(ToolAdapter):
         except SystemExit as exc:
             raise RuntimeError(f"it called sys.exit({exc.code!r})") from exc
         return result if function.dump is None else function.dump(result)
+
+    async def close(self) -> None:
+        """Processes that wait for the next call are not needed."""
+        self._walls.spares.close()
 
     async def health(self) -> Health:
         """As the author's function finds it."""

@@ -60,6 +60,42 @@ async def attempt_of(task: Task, kind: str) -> dict[str, Any]:
     return dict(data)
 
 
+SEEN: list[str] = []
+
+
+@tool.pure("apart.marks", isolate="process")
+def marks(mark: str) -> dict[str, Any]:
+    """Leave marks wherever a later call might find them."""
+    found = [*SEEN, os.environ.get("MARK", ""), *map(str, getattr(asyncio, "marks", ()))]
+    SEEN.append(mark)
+    os.environ["MARK"] = mark
+    asyncio.marks = [mark]  # type: ignore[attr-defined]
+    return {"found": found, "pid": os.getpid()}
+
+
+async def test_a_process_waits_for_the_next_call_and_serves_one_only(tmp_path: Path) -> None:
+    """Started before it is needed, it knows nothing of earlier calls, is replaced if it dies, ends with the engine."""
+    here = psutil.Process()
+    before = {one.pid for one in here.children()}
+
+    def waiting() -> list[psutil.Process]:
+        return [one for one in here.children() if one.pid not in before and one.status() != psutil.STATUS_ZOMBIE]
+
+    async with TestEngine([marks], config=FREE, workspace=tmp_path) as engine:
+        spares = set()
+        for mark in ("one", "two", "three"):
+            result = await (await engine.start(plan_of("apart.marks", {"mark": mark}))).result()
+            assert result.status == "completed", result.error
+            assert (result.outputs or {})["value"]["found"] == [""]  # type: ignore[index,call-overload]
+            (spare,) = waiting()
+            assert spare.pid not in spares
+            spares.add(spare.pid)
+            if mark == "two":
+                spare.kill()
+                spare.wait()
+    assert waiting() == []
+
+
 async def test_a_function_in_another_process(tmp_path: Path) -> None:
     async with TestEngine(
         [say, whisper], config=FREE, workspace=tmp_path, secrets={"mine": "hunter2-correct"}
@@ -203,7 +239,7 @@ async def test_what_all_processes_of_a_task_may_use(tmp_path: Path) -> None:
         failed = [data async for data in failures(task)][:1]
         assert failed[0]["error"]["code"] == "limit_memory"
         assert failed[0]["error"]["details"]["max"] == 250_000_000
-        await task.cancel()
+        await task.cancel()  # the others go on
         plan = Plan("apart", limits={"cpu_time": "1s"})
         plan.step("first", "sim.cpu", {"seconds": 0.6}, retry=0)
         plan.step("second", "sim.cpu", {"seconds": 60}, retry=0)
