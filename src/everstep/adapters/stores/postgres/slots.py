@@ -21,7 +21,8 @@ class TakeUnit:
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> list[bool]:
-        return [self._take(desk, slot) for slot in self.slots]
+        taken = {slot: self._take(desk, slot) for slot in sorted(self.slots, key=_pool)}
+        return [taken[slot] for slot in self.slots]
 
     def _take(self, desk: Desk, slot: Slot) -> bool:
         place = (slot.pool, slot.task, slot.step)
@@ -43,8 +44,14 @@ class FreeUnit:
     size_bytes: int = COMMAND_BYTES
 
     def apply(self, desk: Desk) -> None:
-        for slot in self.slots:
+        for slot in sorted(self.slots, key=_pool):
+            desk.in_turn("pool", slot.pool)
             desk.change("free_slot", (slot.pool, slot.task, slot.step, self.worker))
+
+
+def _pool(slot: Slot) -> str:
+    """Pools are locked in one order, and before any of their rows: nobody waits in a circle."""
+    return slot.pool
 
 
 class PgSlots:
