@@ -84,6 +84,7 @@ def _statement(which: TaskFilter) -> str:
     """By what few can be meant, if anything says so; else by the order that is asked for."""
     statuses = which.statuses or frozenset()
     if which.owner is None:
+        assert which.sort == "-created_at", "those who keep the store read newest first"
         return "list_all_tasks"
     if which.parent is not None or which.needs_you or which.reason is not None or (statuses and statuses <= LIVE):
         return "list_some_tasks"
