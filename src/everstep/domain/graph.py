@@ -16,7 +16,7 @@ from everstep.domain.lookup import RESOURCE_TOOL
 from everstep.domain.plan import PlanSpec, StepSpec
 from everstep.domain.record import record
 from everstep.domain.resources import as_called, parts_of, wanted
-from everstep.domain.states import StepStatus
+from everstep.domain.states import ENDED, StepStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject
 
@@ -175,7 +175,7 @@ def ready(wired: Wired, state: TaskState) -> bool:
     """Whether all it waits for has ended, one way or another."""
     steps = state.steps
     for path in wired.waits_for:  # noqa: SIM110 -- asked for every step of every lap
-        if not steps[path].ended:
+        if steps[path].status not in ENDED:
             return False
     return True
 

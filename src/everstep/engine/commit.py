@@ -258,7 +258,7 @@ def _unit(held: HeldTask, drafts: list[Draft], lap: Lap) -> StepCommit:
         tuple(drafts),
         tuple(lap.proposals),
         row_of(state, lap.proposed),
-        held.over,
+        state.status not in HELD,
         _children(held, drafts) if held.newborn else (),
         lap.toll,
     )

@@ -29,7 +29,7 @@ def start_steps(lap: Lap) -> None:
 def _pass(lap: Lap) -> bool:
     """One look along the plan; whether a step ended by it. It stops where nothing more can start."""
     state, steps = lap.state, lap.graph.steps
-    while state.ended_first < len(steps) and state.steps[steps[state.ended_first].path].ended:
+    while state.ended_first < len(steps) and state.steps[steps[state.ended_first].path].status in ENDED:
         state.ended_first += 1
     waiting = state.under_way
     room = places(state.plan) - waiting - lap.begun
@@ -51,7 +51,7 @@ def _pass(lap: Lap) -> bool:
             begin(lap, wired, step)
         else:
             continue
-        if step.ended:
+        if step.status in ENDED:
             moved = True
         else:
             room -= 1

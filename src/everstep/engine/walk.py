@@ -14,7 +14,7 @@ from typing import Any
 
 from everstep.domain.ids import Instant, StepPath
 from everstep.domain.outcome import Failed, Lost, Outcome, Spawns
-from everstep.domain.states import TaskStatus
+from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Intent, TaskState, due_at
 from everstep.engine.child import cancel_children, child_ends, heed_parent, prepare
 from everstep.engine.commit import HeldTask, reload, settle
@@ -119,7 +119,7 @@ class Walk:
                 self._kit.passage.pools.tidy(self._held.lease.task)
             rests = self._held.code is None or await hear(self._held, self._kit)
             done = rests and not self._calls and not self._ended and not self.told
-            if done or self._held.over:
+            if done or self._held.state.status not in HELD:
                 return
             if self._held.state.status is TaskStatus.CANCELLING:
                 await self._wind_up()

@@ -62,7 +62,7 @@ def test_every_statement_is_used() -> None:
     texts = "\n".join((folder / "queries.sql").read_text(encoding="utf-8") for folder in (SHARED, SQLITE))
     parts = set(re.findall(r"^-- with: (\w+)$", texts, re.MULTILINE))
     said = set(re.findall(r'"(\w+)"', code)) | parts | {"sync_power", "sync_process"}
-    said |= {f"copy_{table}" for table in TABLES}
+    said |= {f"{verb}_{table}" for table in TABLES for verb in ("copy", "fill")}
     assert sorted(set(statements()) - said) == []
 
 
