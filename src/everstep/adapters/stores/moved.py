@@ -3,7 +3,6 @@
 import os
 import socket
 from contextlib import AbstractContextManager
-from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
@@ -64,6 +63,8 @@ def _on_file(settings: Settings, path: Path, artifacts: Path) -> Setup:
 
 def _mover() -> Worker:
     """Who holds a store while it is moved."""
+    from importlib.metadata import version  # brings half of the standard library with it
+
     host, at = socket.gethostname(), now()
     return Worker(
         id=WorkerId("w_mover"),
