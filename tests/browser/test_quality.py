@@ -217,7 +217,7 @@ def test_whoever_may_only_look_is_told_so(stage: Stage, browser: Browser, places
         expect(page.get_by_text("needs a token with the scope")).to_be_visible()
 
 
-@pytest.mark.req("M.6")
+@pytest.mark.req("M.6", "DoD.10")
 def test_tasks_queue_breakers_load_and_latency_are_seen_live_and_from_here_alone(
     built: None, tmp_path: Path, browser: Browser
 ) -> None:

@@ -79,7 +79,7 @@ def test_killed_right_after_the_tool_ran_the_intent_is_there(world: World) -> No
     assert world.marks() == ["a 1", "a 2"]
 
 
-@pytest.mark.req("WF-6", "WF-9", "WF-17")
+@pytest.mark.req("WF-6", "WF-9", "WF-17", "DoD.8")
 def test_every_step_and_move_is_there_after_a_restart_in_a_new_process(world: World) -> None:
     world.write_plan([mark(letter) for letter in "abcdefg"])
     first = world.carrier("start", EVERSTEP_FAILPOINTS="outcome.commit.after:4=sigkill")

@@ -199,7 +199,7 @@ async def test_what_waits_in_the_queue_can_be_paused_and_what_has_ended_cannot(t
         assert (await asyncio.wait_for(queued.result(), 10)).status == "completed"
 
 
-@pytest.mark.req("4.6")
+@pytest.mark.req("4.6", "DoD.8")
 def test_each_task_is_after_a_kill_what_it_was_before(tmp_path: Path) -> None:
     """Paused stays paused, running is recovered, queued keeps its order, and what has ended has ended."""
     world = World(tmp_path)

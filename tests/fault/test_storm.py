@@ -18,7 +18,7 @@ from tests.fault.mutants import SOURCE
 
 KILLS = 25
 """Of each storm."""
-STORMS = int(os.environ.get("EVERSTEP_TEST_STORMS", "2"))
+STORMS = int(os.environ.get("EVERSTEP_TEST_STORMS", "1"))
 """`make torture` has four of them."""
 STARTUP_S = 0.7
 LIFE_S = 0.8

@@ -136,7 +136,7 @@ async def test_what_it_raises_is_judged_as_if_it_were_here(tmp_path: Path, how: 
         assert "test_process_call.py" in failed["error"]["message"]
 
 
-@pytest.mark.req("6.5", "R.1", "M.2")
+@pytest.mark.req("6.5", "R.1", "M.2", "DoD.10")
 async def test_figures_are_near_the_truth(tmp_path: Path) -> None:
     """100 MB and 5 s of CPU, beside what an idle one of the same kind uses: within a tenth."""
     async with TestEngine(hungry_tools(), config=FREE, workspace=tmp_path) as engine:

@@ -90,7 +90,7 @@ def slow(*seconds: float, **more: JsonValue) -> dict[str, JsonValue]:
     return {"name": "slow", "steps": steps, **more}
 
 
-@pytest.mark.req("M.1")
+@pytest.mark.req("M.1", "DoD.10")
 async def test_times_of_calls_and_tasks_fall_into_their_buckets(window: Window) -> None:
     await window.start(slow(2.0, 20.0))
     await window.engine.clock.advance("1m")

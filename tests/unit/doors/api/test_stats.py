@@ -87,7 +87,7 @@ async def test_times_per_tool_plan_and_step(window: Window) -> None:
     assert told["tasks"]["buckets"][-1]["success"] == 3
 
 
-@pytest.mark.req("M.3")
+@pytest.mark.req("M.3", "DoD.10")
 async def test_the_success_rate_of_tools_and_plans_is_that_of_what_happened(window: Window, pace: Pace) -> None:
     chance = random.Random(3)
     fails = [chance.random() < 0.2 for _ in range(200)]
@@ -152,7 +152,7 @@ async def test_a_wrong_question_is_refused(window: Window, query: str) -> None:
 # --- one task ---
 
 
-@pytest.mark.req("M.4")
+@pytest.mark.req("M.4", "DoD.10")
 async def test_the_phases_of_a_task_add_up_to_its_time(window: Window, pace: Pace) -> None:
     await window.good("PUT", "/v1/halt", {"on": True})
     pace.fails = [False, False, True]
@@ -211,7 +211,7 @@ async def test_a_task_that_has_not_ended_is_shown_up_to_now(window: Window) -> N
 # --- regressions ---
 
 
-@pytest.mark.req("M.5")
+@pytest.mark.req("M.5", "DoD.10")
 async def test_a_step_that_becomes_slower_is_told_once_and_shown_until_it_is_fast_again(
     window: Window, pace: Pace
 ) -> None:
