@@ -20,6 +20,8 @@ from tests.e2e.commands import Project
 from tests.e2e.cutting import Mortal, Proxy, naps
 
 STEP_S = 0.2
+STEPS_MAX = 400
+"""A plan has room for so many."""
 
 
 async def play(seconds: float, clients: int, kill_s: float, cut_s: float) -> dict[str, Any]:
@@ -32,7 +34,8 @@ async def play(seconds: float, clients: int, kill_s: float, cut_s: float) -> dic
         try:
             async with proxy.standing():
                 async with Client(url, token=mortal.token) as direct:
-                    plan = naps(round(seconds / STEP_S), STEP_S)
+                    steps = min(STEPS_MAX, round(seconds / STEP_S))
+                    plan = naps(steps, seconds / steps)
                     tasks = [(await direct.create(plan=plan))["id"] for _ in range(4)]
                 through = f"http://127.0.0.1:{proxy.port}"
                 following = [
