@@ -55,7 +55,7 @@ def start(*, stdin: bool, answers: bool = False, serving: bool = False) -> Start
             *(("-P",) if serving else ("-I", "-S")),
             LAUNCHER,
             *map(str, handed),
-            *(("serve",) if serving else ()),
+            *((launcher.SERVE,) if serving else ()),
         ],
         stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
