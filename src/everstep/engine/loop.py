@@ -101,8 +101,9 @@ class Loop:
         self.nudge()
 
     def carries(self, task: TaskId) -> bool:
-        """Whether this task is here, or will be claimed in a moment: its end is still to come."""
-        return task in self._walks or (self._open and task in self._fresh) or task in self._adopting
+        """Whether its end or pause is still to come: a walk that only tidies up behind itself has told of it already."""
+        walk = self._walks.get(task)
+        return walk is not None and not walk.over
 
     def carry_too(self, task: TaskId) -> None:
         """A foreground engine carries only its own tasks; this one is now one of them."""

@@ -152,7 +152,7 @@ class Desk(Signalling):
     async def first(self, task: TaskId, types: frozenset[str], after: Seq) -> Journaled | None:
         """The first event of one of these types; None if the engine stops before it comes.
 
-        Join first, then read; a task that this very loop still carries has nothing to read yet.
+        Join first, then read; of a task that this very loop carries on there is nothing to read yet.
         """
         subscription = self._kit.feed.join(task, types)
         try:

@@ -154,3 +154,14 @@ async def test_a_halt_does_not_use_up_the_minute_of_finally(
     await engine.clock.advance("1s")
     assert await cancelled(task)
     assert tools.calls["tidy"] == 1
+
+
+async def test_whoever_holds_an_old_view_of_a_task_that_never_began_learns_its_end(tools: Tools) -> None:
+    async with TestEngine(tools.all(), config={"engine": {"tasks": 1}}) as engine:
+        await engine.start(plan_of(HOLD))
+        await tools.holding.wait()
+        queued = await engine.start(plan_of(HOLD))
+        await (await engine.get(queued.id)).cancel()
+        assert queued.status == "queued"
+        assert (await asyncio.wait_for(queued.result(), 5)).status == "cancelled"
+        tools.release.set()

@@ -262,3 +262,29 @@ async def test_a_signal_that_comes_while_its_step_looks_again_is_heard(
     assert tools.calls["echo"] == 1
     tools.release.set()
     assert (await ends(engine, task))["data"] == 7  # type: ignore[call-overload,index]
+
+
+async def test_who_asks_while_the_walk_tidies_up_gets_the_result(
+    engine: TestEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end is told, and the walk still leaves the list of those who listen: nobody waits for a second end."""
+    signals = engine.store.signals
+    listen, leave, tidying, go_on = signals.listen, signals.leave, asyncio.Event(), asyncio.Event()
+
+    async def find_nothing(listener: Listener, since: Instant) -> Signal | None:
+        found = await listen(listener, since)
+        assert await engine.signal("paid", "order-1", 7) == 1
+        return found
+
+    async def slowly(listener: Listener) -> None:
+        tidying.set()
+        await go_on.wait()
+        await leave(listener)
+
+    monkeypatch.setattr(signals, "listen", find_nothing)
+    monkeypatch.setattr(signals, "leave", slowly)
+    task = await engine.start(plan(waits()))
+    await asyncio.wait_for(tidying.wait(), 5)
+    assert task.status != "completed", "an old view"
+    assert (await asyncio.wait_for(task.result(), 5)).status == "completed"
+    go_on.set()
