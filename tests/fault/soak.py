@@ -1,16 +1,18 @@
 """The same engine for a long time: what it holds does not grow with what it has done.
 
-    python -m tests.fault.soak --minutes 10       mixed tasks and a fault every few seconds, in a process of their own
-    python -m tests.fault.soak --rounds 6         so many rounds of them
+    python -m tests.fault.soak --minutes 10 --tasks 10000   mixed tasks, until both are over
+    python -m tests.fault.soak --tasks 140                  so many of them
 
 After every round memory, descriptors, threads, tasks of the loop and the write-ahead log are looked at. The first
-rounds warm up: caches fill, code is loaded. One line of JSON; exit 1 if something grew.
+tasks warm up: caches fill, code is loaded. Again and again the disk is full for a moment, and the store is opened anew.
+One line of JSON; exit 1 if something grew.
 """
 
 import argparse
 import asyncio
 import gc
 import json
+import os
 import sys
 import tempfile
 import time
@@ -23,10 +25,16 @@ from everstep import Ctx, Engine, Plan, Task, Transient, tool
 from everstep.errors import EverstepError
 
 TASKS = 20
-WARM_UP = 3
+WARM_UP = 0.4, 1_000
+"""It is warm after this share of the tasks, or after so many."""
 WAL_BYTES_MAX = 80 * 2**20
-GROWTH = {"descriptors": 4, "threads": 4, "loop_tasks": 4, "rss_mb": 24.0}
-"""How much more there may be at the end than when it was warm, however long it lasted."""
+GROWTH = {"descriptors": 4, "threads": 4, "loop_tasks": 4}
+"""How much more there may be at the end than when it was warm, however long it lasted …"""
+SHARES = {"rss_mb": 0.1, "blocks": 0.1}
+"""… and by which share memory may have grown."""
+FIRST_FAULT, FAULT_EVERY = 300, 3_000
+"""Outcomes after which the disk is full for a moment."""
+FAULTS = ";".join(f"outcome.commit.before:{hit}=raise(store_full)" for hit in range(FIRST_FAULT, 150_000, FAULT_EVERY))
 ENDED = ("completed", "failed", "cancelled")
 PLAN: dict[str, Any] = {
     "name": "soak",
@@ -71,6 +79,8 @@ class Sample(NamedTuple):
     """What is held between two rounds."""
 
     rss_mb: float
+    blocks: int
+    """Pieces of memory that Python has given out."""
     descriptors: int
     threads: int
     loop_tasks: int
@@ -82,6 +92,7 @@ class Sample(NamedTuple):
         me, wal = psutil.Process(), store.with_name(f"{store.name}-wal")
         return cls(
             rss_mb=round(me.memory_info().rss / 2**20, 1),
+            blocks=sys.getallocatedblocks(),
             descriptors=me.num_fds(),
             threads=me.num_threads(),
             loop_tasks=len(asyncio.all_tasks()),
@@ -123,35 +134,40 @@ async def refused(work: Any) -> None:
         return
 
 
-async def soak(folder: Path, *, rounds: int | None, seconds: float = 0.0) -> dict[str, Any]:
-    """So many rounds, or until the time is over."""
+async def soak(folder: Path, *, tasks: int, seconds: float) -> dict[str, Any]:
+    """So many tasks at least, and for so long."""
     store, samples, ends = folder / "soak.db", list[Sample](), dict[str, int]()
     began = time.monotonic()
     async with Engine(store, tools=[busy, once, long, read], config={"log_level": "error"}) as engine:
-        while (len(samples) < rounds) if rounds is not None else (time.monotonic() - began < seconds):
+        while len(samples) * TASKS < tasks or time.monotonic() - began < seconds:
             for status, count in (await carried(engine, len(samples))).items():
                 ends[status] = ends.get(status, 0) + count
             samples.append(Sample.now(store))
-    return {"rounds": len(samples), "ends": ends, **told(samples)}
+    took = time.monotonic() - began
+    return {"tasks": len(samples) * TASKS, "seconds": round(took), "ends": ends, **told(samples)}
 
 
 def told(samples: list[Sample]) -> dict[str, Any]:
     """Warm and at the end, and what grew too much."""
-    warm, last = samples[min(WARM_UP, len(samples)) - 1], samples[-1]
-    grown = {name: getattr(last, name) - getattr(warm, name) for name in GROWTH}
-    wrong = [f"{name} grew by {more:g}" for name, more in grown.items() if more > GROWTH[name]]
+    share, most = WARM_UP
+    warm, last = samples[min(round(share * len(samples)), most // TASKS)], samples[-1]
+    grown = {name: getattr(last, name) - getattr(warm, name) for name in (*GROWTH, *SHARES)}
+    allowed = {**GROWTH, **{name: share * getattr(warm, name) for name, share in SHARES.items()}}
+    wrong = [f"{name} grew by {more:g}" for name, more in grown.items() if more > allowed[name]]
     wal = max(sample.wal_bytes for sample in samples)
     wrong += [f"the log has {wal} bytes"] if wal > WAL_BYTES_MAX else []
-    return {"warm": warm._asdict(), "last": last._asdict(), "wal_max": wal, "wrong": wrong}
+    shares = {f"{name}_grew": round(grown[name] / getattr(warm, name), 4) for name in SHARES}
+    return {"warm": warm._asdict(), "last": last._asdict(), **shares, "wal_max": wal, "wrong": wrong}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--tasks", type=int, default=10_000)
     given = parser.parse_args()
+    os.environ["EVERSTEP_FAILPOINTS"] = FAULTS
     with tempfile.TemporaryDirectory(prefix="everstep-soak-") as folder:
-        found = asyncio.run(soak(Path(folder), rounds=given.rounds, seconds=given.minutes * 60))
+        found = asyncio.run(soak(Path(folder), tasks=given.tasks, seconds=given.minutes * 60))
     print(json.dumps(found))
     return 1 if found["wrong"] else 0
 

@@ -6,7 +6,7 @@ from everstep.domain.plan import Effect
 from tests.fault.simulate import options_of, script_of, shrunk, simulate
 
 SEEDS = 6
-"""`make torture` plays two thousand."""
+"""`make torture` plays twenty thousand."""
 
 
 @pytest.mark.req("C.2")

@@ -69,7 +69,7 @@ def parts(*, release: bool) -> tuple[Part, ...]:
              environ={"EVERSTEP_TEST_DEMOS": "research,release,incident"}),
         Part("model", f"{pytest} tests/model", 8 * times,
              environ={"EVERSTEP_TEST_EXAMPLES": "20000" if release else "1000"}),
-        Part("soak", f"tests.fault.soak --minutes {480 if release else 10}", 12 * (45 if release else 1)),
+        Part("soak", f"tests.fault.soak --minutes {480 if release else 10} --tasks 10000", 12 * (45 if release else 1)),
         Part("others", "bench.kill", 15),
         Part("temporal", f"tests.fault.temporal_campaign {200 if release else 30}", 12 * (4 if release else 1)),
         Part("agents", "everstep.torture.agent_kills", 6),

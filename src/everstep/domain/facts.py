@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
@@ -54,6 +54,9 @@ class ToolFacts:
     """Kinds of its arguments where data from outside is asked about; None: it never is."""
 
 
+_KINDS: Final = {kind.value: kind for kind in ArgumentKind}
+
+
 def kinds_of(input_schema: JsonObject, default: ArgumentKind = ArgumentKind.OPAQUE) -> dict[str, ArgumentKind]:
     """The kinds that a schema declares with `x-everstep-kind`; every item of a list is `*` unless it has its own."""
     kinds = {"": default}
@@ -62,8 +65,8 @@ def kinds_of(input_schema: JsonObject, default: ArgumentKind = ArgumentKind.OPAQ
         pointer, schema = pending.pop()
         if not isinstance(schema, dict):
             continue
-        if schema.get("x-everstep-kind") in tuple(ArgumentKind):
-            kinds[pointer] = ArgumentKind(str(schema["x-everstep-kind"]))
+        if isinstance(said := schema.get("x-everstep-kind"), str) and said in _KINDS:
+            kinds[pointer] = _KINDS[said]
         if isinstance(properties := schema.get("properties"), dict):
             pending += [(child(pointer, name), inner) for name, inner in properties.items()]
         if isinstance(firsts := schema.get("prefixItems"), list):

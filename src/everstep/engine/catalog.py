@@ -170,24 +170,24 @@ class Catalog:
             spec = replace(spec, input_schema={**spec.input_schema, "properties": said})
         required = spec.input_schema.get("required") or []
         assert isinstance(required, list)
+        kinds = kinds_of(spec.input_schema)
         self._entries[spec.name] = Entry(
             spec=spec,
             adapter=adapter,
             check_input=codec.validator(spec.input_schema),
             check_output=None if spec.output_schema is None else codec.validator(spec.output_schema),
             required=frozenset(str(name) for name in required),
-            secrets=tuple(at for at, kind in kinds_of(spec.input_schema).items() if kind == "secret" and at),
+            secrets=tuple(at for at, kind in kinds.items() if kind == "secret" and at),
             family=adapter.tools()[0].name,
             targeted=_says(adapter, "target"),
             counted=_says(adapter, "counts"),
             scrupulous=_says(adapter, "scruple"),
             asks=self._consent.asks(spec.name, by_itself=spec.approve),
-            steerable=self._steerable(spec),
+            steerable=self._steerable(spec, kinds),
             asks_for_new=asks_for_new,
         )
 
-    def _steerable(self, spec: ToolSpec) -> Mapping[str, ArgumentKind] | None:
-        kinds = kinds_of(spec.input_schema)
+    def _steerable(self, spec: ToolSpec, kinds: Mapping[str, ArgumentKind]) -> Mapping[str, ArgumentKind] | None:
         lifted = spec.name in self._consent.allow_untrusted
         return None if lifted or STEERING.isdisjoint(kinds.values()) else kinds
 

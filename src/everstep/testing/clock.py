@@ -66,12 +66,12 @@ class VirtualClock:
         if length is None:
             raise ValueError(f"'{duration}' is not a duration, write 500ms, 30s, 1h30m")
         until = self._now + length
-        await settle()
+        await self.settle()
         while self._timers and self._timers[0][0] <= until:
             await self.skip()
-            await settle()
+            await self.settle()
         self._now = Instant(until)
-        await settle()
+        await self.settle()
 
     async def settle(self) -> None:
         """Let everything go on that needs no time."""
