@@ -101,7 +101,7 @@ class Loop:
         self.nudge()
 
     def carries(self, task: TaskId) -> bool:
-        """Whether its end or pause is still to come: a walk that only tidies up behind itself has told of it already."""
+        """Whether its end or pause is still to come: a walk that only tidies up behind itself has told of it."""
         walk = self._walks.get(task)
         return walk is not None and not walk.over
 
