@@ -5,6 +5,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -344,6 +345,42 @@ async def test_the_wal_is_cut_when_it_is_long(tmp_path: Path, points: Points, mo
             done(await on.commit(await noted(on, state.id, f"{number}" * 3000)))
         assert "checkpoint.truncate.after" in points.passed
         await on.sound()
+
+
+async def test_a_disk_that_fails_while_the_wal_is_cut_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At rest, with nobody there to hear of it: the writer lives on, and opens the file again."""
+    monkeypatch.setattr(ledgers, "WAL_BYTES_MAX", 1)
+    monkeypatch.setattr(ledgers, "WAL_LOOK_EVERY", 1)
+    full, failed, real = threading.Event(), threading.Event(), ledgers.read  # type: ignore[attr-defined]
+
+    def read(connection: apsw.Connection, name: str, *values: Any) -> Any:
+        if name == "truncate_wal" and full.is_set():
+            full.clear()
+            failed.set()
+            raise apsw.FullError("database or disk is full")
+        return real(connection, name, *values)
+
+    monkeypatch.setattr(ledgers, "read", read)
+    async with opened(tmp_path / "everstep.db") as on:
+        state = await on.held()
+        full.set()
+        done(await on.commit(await noted(on, state.id, "then it is full")))
+        assert await asyncio.to_thread(failed.wait, 60)
+        await asyncio.wait_for(later(on, state.id), 60)
+        await on.sound()
+
+
+async def later(on: Scene, task: TaskId) -> None:
+    """As soon as the store takes it."""
+    while True:
+        try:
+            done(await on.commit(await noted(on, task, "later")))
+        except StoreFull:
+            await asyncio.sleep(0.05)
+        else:
+            return
 
 
 async def test_slow_reads_are_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ BATCH_UNITS_MAX: Final = 256
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 WAITING_UNITS_MAX: Final = 16_384
 WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
+AGAIN_S: Final = 1.0
 
 
 class Sized(Protocol):
@@ -168,9 +169,16 @@ class GroupCommit(Generic[U]):
             if batch:
                 self._flush(batch)
             at_rest = not last and not self._backlog and self._queue.empty()
-            wait_s = self.writer.idle() if at_rest else None
+            wait_s = self._rest() if at_rest else None
         self.writer.close()
         self._refuse_the_rest()
+
+    def _rest(self) -> float | None:
+        """What the writer cannot do at rest it tries again; whoever writes next learns what is wrong."""
+        try:
+            return self.writer.idle()
+        except Exception:  # noqa: BLE001 -- the thread must live
+            return AGAIN_S
 
     def _receive(self, wait_s: float | None) -> bool:
         """Whatever is queued now, waiting for it only if there is nothing to do; whether it is the last."""

@@ -110,14 +110,14 @@ class TaskWatch(Watch):
             history = await journal(back, state.id, frozenset(shown_steps(state)))
             yield frames.snapshot(state.seq, task_json(state, history, await back.desk.forecast.of(state)), reset=ahead)
             seat.place = self.place = state.seq
-        if seat.ends_from is not None and state.terminal and seat.place >= state.seq:
-            seat.outlet.finish(ENDED)
+        self._finish_if_over()
         channel = self._hub.channel(state.id, seat.who)
         try:
             await channel.ready.wait()
             while not channel.join(seat):
                 async for frame in self._replay():
                     yield frame
+                self._finish_if_over()
             if channel.end is None:
                 yield frames.live(Seq(seat.place))
             async for frame in self._live():
@@ -125,6 +125,11 @@ class TaskWatch(Watch):
         finally:
             channel.leave(seat)
             await self._hub.leave(channel)
+
+    def _finish_if_over(self) -> None:
+        """A task that had ended before anybody asked does not end again, and words may have followed its end."""
+        if self._seat.ends_from is not None and self._state.terminal and self._seat.place >= self._state.seq:
+            self._seat.outlet.finish(ENDED)
 
     async def _replay(self) -> AsyncIterator[Frame]:
         """The journal from where the watcher is, as far as it goes."""

@@ -32,6 +32,7 @@ class FakeWriter:
     refuse: Exception | None = None
     waits: list[float | None] = field(default_factory=list)
     idled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    breaks: list[Exception] = field(default_factory=list)
     closed: bool = False
 
     def write(self, units: Sequence[Unit]) -> Sequence[object]:
@@ -44,6 +45,8 @@ class FakeWriter:
 
     def idle(self) -> float | None:
         self.idled.release()
+        if self.breaks:
+            raise self.breaks.pop()
         return self.waits.pop(0) if self.waits else None
 
     def close(self) -> None:
@@ -219,4 +222,14 @@ async def test_an_idle_writer_is_called_again_when_it_asks(writer: FakeWriter) -
     await group.submit([Unit(1)])
     for _ in range(3):
         assert await asyncio.to_thread(writer.idled.acquire, timeout=10)
+    await group.stop()
+
+
+async def test_a_writer_that_breaks_at_rest_still_writes(writer: FakeWriter) -> None:
+    writer.breaks = [OSError("no space left")]
+    group = started(writer)
+    writer.gate.release(2)
+    await group.submit([Unit(1)])
+    assert await asyncio.to_thread(writer.idled.acquire, timeout=60)
+    assert await asyncio.wait_for(group.submit([Unit(2)]), 60) == [20]
     await group.stop()

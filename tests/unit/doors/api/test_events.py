@@ -176,6 +176,16 @@ async def test_an_ended_task_ends_its_stream_at_once(window: Window) -> None:
     assert [frame["type"] for frame in seen] == ["hello", "snapshot", "live"]
 
 
+async def test_words_after_the_end_do_not_keep_a_stream_open(window: Window) -> None:
+    task = await finished(window)
+    end = (await window.good("GET", f"/v1/tasks/{task}"))["seq"]
+    await window.good("PATCH", f"/v1/tasks/{task}", {"title": "done at last"})
+    for after in range(end + 2):
+        watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after={after}&until=end&ticks=0")
+        seen = await asyncio.wait_for(watch.rest(), 60)
+        assert [frame["event"]["seq"] for frame in seen if frame["type"] == "event"] == [*range(after + 1, end + 2)]
+
+
 async def test_a_place_ahead_of_the_head_is_answered_by_a_fresh_start(window: Window, tools: Tools) -> None:
     task = await held(window, tools)
     watch = Watch(window.api, window, f"/v1/tasks/{task}/events?after=99&ticks=0")

@@ -102,13 +102,9 @@ class Ledger:
         """Mend what is broken; keep the WAL small."""
         if self.trouble is not None:
             self._mend()
-        if self.trouble is not None:
-            return None if self._lost else max(0.0, self._next_try - time.monotonic())
-        self._since_look += 1
-        if self._since_look >= WAL_LOOK_EVERY:
-            self._since_look = 0
-            self._truncate_wal()
-        return None
+        if self.trouble is None:
+            self._look_at_wal()
+        return self._again_in()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -241,13 +237,28 @@ class Ledger:
             names = ", ".join(missing)
             raise Unavailable(f"after a disk failure acknowledged events are missing in: {names}")
 
+    def _again_in(self) -> float | None:
+        """When to try again, if anything is broken that can be mended."""
+        if self.trouble is None or self._lost:
+            return None
+        return max(0.0, self._next_try - time.monotonic())
+
+    def _look_at_wal(self) -> None:
+        self._since_look += 1
+        if self._since_look >= WAL_LOOK_EVERY:
+            self._since_look = 0
+            self._truncate_wal()
+
     def _truncate_wal(self) -> None:
         wal = Path(f"{self._path}-wal")
         desk = self._desk
         if desk is not None and wal.exists() and wal.stat().st_size > WAL_BYTES_MAX:
             self._fault("checkpoint.truncate.before")
-            with suppress(apsw.BusyError):
-                read(desk.connection, "truncate_wal")
+            try:
+                with suppress(apsw.BusyError):
+                    read(desk.connection, "truncate_wal")
+            except FATAL as error:
+                self._fail(error)
             self._fault("checkpoint.truncate.after")
 
 
