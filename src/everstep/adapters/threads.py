@@ -26,6 +26,8 @@ class Errand:
     work: Callable[[], object]
     answer: Answer
     on_end: Callable[[], None] | None = None
+    over: bool = False
+    """Its end is known on the loop."""
 
 
 THREADS_MAX: Final = 64
@@ -56,7 +58,8 @@ class Threads:
         try:
             result, error = await answer
         except asyncio.CancelledError:
-            errand.on_end = None if outlives is None else outlives()
+            if outlives is not None and not errand.over:
+                errand.on_end = outlives()
             raise
         if error is not None:
             raise error
@@ -77,6 +80,7 @@ class Threads:
 
     def _finish(self, errand: Errand, result: object, error: BaseException | None) -> None:
         def deliver() -> None:
+            errand.over = True
             if not errand.answer.done():
                 errand.answer.set_result((result, error))
             elif errand.on_end is not None:

@@ -4,23 +4,22 @@ A walk that only waits for a time leaves the loop: its task keeps the lease and 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 from everstep.domain.errors import LeaseLost, StoreError
-from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.task import Intent, Lease, TaskState
 from everstep.engine import gate
 from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
+from everstep.engine.fresh import Fresh
 from everstep.engine.give_up import give_up
 from everstep.engine.kit import Kit
 from everstep.engine.recover import SUSPECT, hand_back, missing_tools
 from everstep.engine.suspect import Suspect
 from everstep.engine.walk import Walk
 from everstep.ports.store import Claim, Claimed
-
-FRESH_MAX = 1000
 
 
 class Loop:
@@ -35,7 +34,7 @@ class Loop:
         self._outgoing: set[asyncio.Task[None]] = set()
         """Carriers of walks that have yet to hear that their lease is no more; the task is walked again already."""
         self._dormant: dict[TaskId, Lease] = {}
-        self._fresh: dict[TaskId, TaskState] = {}
+        self._fresh = Fresh()
         self._passed_over: set[TaskId] = set()
         self._suspect = Suspect(kit.limits.stale_after_ms)
         self._more = True
@@ -60,6 +59,7 @@ class Loop:
         """The place is not needed after all; giving back twice is harmless."""
         if self._adopting.pop(task, None) is not None:
             gate.forget(task, self._kit)
+            self._wake.set()  # somebody may have found no room because of it
 
     def _has_slot(self, task: TaskId) -> None:
         """A slot was handed over to a task that waited for it."""
@@ -94,9 +94,7 @@ class Loop:
         """A task that was created here a moment ago: its state need not be read again."""
         if self._only is not None:
             self._only.add(state.id)
-        if len(self._fresh) >= FRESH_MAX:
-            self._fresh.clear()
-        self._fresh[state.id] = state
+        self._fresh.keep(state)
         self._kit.pass_on(state.id)
         self.nudge()
 
@@ -193,7 +191,7 @@ class Loop:
         held = [*self._walks, *self._dormant]
         await self.die()
         self._dormant.clear()
-        self._fresh.clear()
+        self._fresh.forget()
         self._suspect.forget()
         self._next_due = None
         for task in held:
@@ -256,11 +254,19 @@ class Loop:
         )
         claimed = await self._kit.store.claim_tasks(claim)
         self._more = self._more or len(claimed) == room
-        await self._begin(claimed)
+        waiting = deque(claimed)
+        try:
+            await self._begin(waiting)
+        except StoreError:
+            for one in waiting:
+                self._send(self._hand_back(one.lease))
+            raise
 
-    async def _begin(self, claimed: Sequence[Claimed]) -> None:
-        states = await self._states(claimed)
-        for one in claimed:
+    async def _begin(self, waiting: deque[Claimed]) -> None:
+        """Each leaves the line when it is carried, or handed back."""
+        states = await self._fresh.states(waiting, self._kit.store)
+        while waiting:
+            one = waiting[0]
             self._kit.feed.publish(one.events)
             state = states[one.lease.task]
             missing = missing_tools(state, self._kit)
@@ -272,21 +278,7 @@ class Loop:
                 self._due_by(self._suspect.watch(state, self._kit.clock.now()))
                 self._kit.figures.claimed(state)
                 self._walk(HeldTask(one.lease, state))
-
-    async def _states(self, claimed: Sequence[Claimed]) -> dict[TaskId, TaskState]:
-        """States as of the claim; those created here a moment ago need not be read."""
-        states: dict[TaskId, TaskState] = {}
-        for one in claimed:
-            fresh = self._fresh.pop(one.lease.task, None)
-            if fresh is not None and fresh.seq + len(one.recorded) == one.last_seq:
-                for recorded in one.recorded:
-                    fold(fresh, fresh.owner, recorded)
-                states[fresh.id] = fresh
-        unread = [one.lease.task for one in claimed if one.lease.task not in states]
-        if unread:
-            read = await self._kit.store.load_tasks(unread)
-            states.update((state.id, state) for state in read if state is not None)
-        return states
+            waiting.popleft()
 
     def _walk(self, held: HeldTask, intents: Sequence[Intent] | None = None) -> None:
         task = held.lease.task
@@ -350,11 +342,15 @@ class Loop:
         now = self._kit.clock.now()
         if self._next_due is None or now < self._next_due:
             return
+        before, self._next_due = self._next_due, None  # whoever goes to rest while we ask is not forgotten
         if self._kit.passage.halted is not None:  # when that is over, everything is looked at
-            self._next_due = None
             return
-        due = await self._kit.store.due(self._kit.worker, now, self._kit.limits.tasks)
-        self._next_due = due.next_at
+        try:
+            due = await self._kit.store.due(self._kit.worker, now, self._kit.limits.tasks)
+        except StoreError:
+            self._due_by(before)
+            raise
+        self._due_by(due.next_at)
         self._more = self._more or self._suspect.known
         for task in due.tasks:
             if task in self._dormant:

@@ -6,9 +6,10 @@ Nothing is accepted before the scan is done; if it fails, the gate stays closed 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from everstep.domain.errors import EngineClosed, EverstepError, StoreError
 from everstep.domain.ids import Instant, WorkerId
@@ -24,6 +25,9 @@ from everstep.engine.upkeep.telling import tell_all
 from everstep.ports.gauge import Gauge
 from everstep.ports.store import Worker
 from everstep.ports.telemetry import Telemetry
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CALLS_SHARE: Final = 0.7
 """Of the time to stop, calls get this much; the rest is to write down, say good-bye and let go."""
@@ -61,6 +65,8 @@ class Runtime:
         self._carrying: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None
         self._telling: list[asyncio.Task[None]] = []
+        self._under_way: set[asyncio.Task[Any]] = set()
+        """What somebody asked for and is not done yet, whether or not he still waits for it."""
 
     async def open(self) -> None:
         """Take the store; from here on health answers, and nothing else does."""
@@ -131,10 +137,19 @@ class Runtime:
             self.loop.look_again()
             return
 
+    async def see_through(self, work: Coroutine[Any, Any, T]) -> T:
+        """Begun is done: who stops waiting loses the answer, never the half between a write and its nudge."""
+        begun = self.kit.loop.create_task(work)
+        self._under_way.add(begun)
+        begun.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(begun)
+
     async def close(self) -> None:
         """Planned stop: grace for calls, then everything is let go and marked released."""
         self._pass(Gate(ready=False, reason="stopping"), "draining")
         self.kit.fault("stop.release.before")
+        if self._under_way:
+            await asyncio.wait(self._under_way)
         if self._rejoining is not None:
             self.kit.closing = True
             await self._rejoining
@@ -161,7 +176,7 @@ class Runtime:
     async def die(self) -> None:
         """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""
         own = (self._carrying, self._rejoining)
-        duties = [*(duty for duty in own if duty is not None), *self.duties.running]
+        duties = [*(duty for duty in own if duty is not None), *self.duties.running, *self._under_way]
         for duty in duties:
             duty.cancel()
         if duties:
@@ -173,3 +188,26 @@ class Runtime:
         """Nothing is accepted while the gate is closed."""
         if not self.gate.ready:
             raise EngineClosed(f"the engine takes no work now: {self.gate.reason}")
+
+
+class Behind(Protocol):
+    """Who has an engine behind it."""
+
+    @property
+    def runtime(self) -> Runtime:
+        """That engine."""
+
+
+B = TypeVar("B", bound=Behind)
+
+
+def whole(
+    operation: Callable[Concatenate[B, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[B, P], Coroutine[Any, Any, T]]:
+    """For an operation that writes: it is seen through, whoever stops waiting for it."""
+
+    @wraps(operation)
+    def begun(desk: B, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        return desk.runtime.see_through(operation(desk, *args, **kwargs))
+
+    return begun

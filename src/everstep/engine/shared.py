@@ -40,6 +40,8 @@ class SharedPools:
         """Tasks that were refused, the first to be so first."""
         self._ended: dict[Who, tuple[WorkerId, str]] = {}
         self._freeing: asyncio.Task[None] | None = None
+        self._freed = 0
+        """How often slots were freed from here."""
 
     def has(self, who: Who) -> bool | None:
         """Whether it has a slot; None: nobody has asked for it yet."""
@@ -53,7 +55,7 @@ class SharedPools:
 
     async def take(self, task: TaskId, wishes: Sequence[SlotWish]) -> None:
         """Ask the store; the next lap finds the answer."""
-        worker = self._worker()
+        worker, freed = self._worker(), self._freed
         asked = [Slot(pool=one.pool, task=task, step=one.step, size=self._size(one.pool)) for one in wishes]
         self.waiting.pop(task, None)
         for wish in wishes:
@@ -63,6 +65,8 @@ class SharedPools:
                 self._granted[task, wish.step] = (worker, wish.pool)
             else:
                 self._refused.add((task, wish.step))
+                if freed != self._freed:  # while we asked: it does not stand among those who were told
+                    self._wake(task)
 
     def release(self, who: Who) -> None:
         """Its call has ended, or was never made."""
@@ -95,6 +99,7 @@ class SharedPools:
                     again = {who: held for who, held in ended.items() if who not in self._granted}
                     self._ended = {**again, **self._ended}
                     return
+                self._freed += 1
                 for task in [*self.waiting][: len(ended)]:
                     self._wake(task)
         finally:

@@ -58,14 +58,13 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     event, created = _event(request, task, kit)
     at = event.at
     inputs = created.inputs
-    begun = None
-    if inputs.by_reference and inputs.raw is not None:
-        await kit.store.put_payloads([(inputs.digest, inputs.raw)])
-    elif places.place_for(task):
-        state = fold(None, request.owner, event)
-        begun = None if missing_tools(state, kit) else begin_here(state, kit, at)
-    started = False
+    begun, started = None, False
     try:
+        if inputs.by_reference and inputs.raw is not None:
+            await kit.store.put_payloads([(inputs.digest, inputs.raw)])
+        elif places.place_for(task):
+            state = fold(None, request.owner, event)
+            begun = None if missing_tools(state, kit) else begin_here(state, kit, at)
         new = _new_task(request, event, created, None if begun is None else begun[1], kit=kit)
         (result,) = await kit.store.create_tasks((new,))
         started = isinstance(result, Created) and result.committed is not None

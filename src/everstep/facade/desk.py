@@ -1,6 +1,7 @@
 """Desk: every operation once, with who asks. Doors translate into these calls and back; there is no second way in."""
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from everstep.domain.commands import Reply
 from everstep.domain.errors import Validation
@@ -14,7 +15,7 @@ from everstep.domain.values import JsonObject, JsonValue, Sealed
 from everstep.engine import control
 from everstep.engine.accept import Facts, check_plan, with_defaults
 from everstep.engine.catalog import Entry
-from everstep.engine.runtime import Gate, Runtime
+from everstep.engine.runtime import Gate, Runtime, whole
 from everstep.engine.submit import submit
 from everstep.facade.accept import Acceptance, Wish
 from everstep.facade.monitoring import Monitoring
@@ -26,6 +27,8 @@ __all__ = ["Desk", "Wish"]
 
 EVENTS_PAGE = 500
 LIVE = frozenset(TaskStatus) - TERMINAL
+STANDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled", "task.paused"})
+"""With one of these a walk ends: while there is one, they are still to come."""
 
 
 class Desk(Signalling):
@@ -65,6 +68,7 @@ class Desk(Signalling):
 
     # Tasks
 
+    @whole
     async def submit(self, wish: Wish, who: Who) -> TaskState:
         """A durable task, or every reason why not."""
         self._runtime.require_ready()
@@ -123,7 +127,7 @@ class Desk(Signalling):
                     for event in page:
                         last = event.seq
                         yield event
-                if not follow:
+                if not follow or (last == after and await self._gone(task)):
                     return
                 while not subscription.overflowed:
                     live = await subscription.wait()
@@ -152,11 +156,11 @@ class Desk(Signalling):
     async def first(self, task: TaskId, types: frozenset[str], after: Seq) -> Journaled | None:
         """The first event of one of these types; None if the engine stops before it comes.
 
-        Join first, then read; of a task that this very loop carries on there is nothing to read yet.
+        Join first, then read; of a task that this very loop carries on, no end can be read yet.
         """
         subscription = self._kit.feed.join(task, types)
         try:
-            read = self._runtime.loop.carries(task)
+            read = types <= STANDS and self._runtime.loop.carries(task)
             while not subscription.closed:
                 if not read or subscription.overflowed:
                     read = True
@@ -164,6 +168,8 @@ class Desk(Signalling):
                     async for event in self.events(task, after, follow=False):
                         if event.type in types:
                             return event
+                    if await self._gone(task):
+                        raise control.no_task()
                 live = await subscription.wait()
                 if live:
                     return live[0]
@@ -171,13 +177,19 @@ class Desk(Signalling):
         finally:
             subscription.close()
 
+    async def _gone(self, task: TaskId) -> bool:
+        """Whether it was deleted before anybody could tell us so."""
+        return not await self._kit.store.read_events(task, Seq(0), 1)
+
     # Commands
 
+    @whole
     async def cancel(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """End on request."""
         self._runtime.require_ready()
         return self._told(await control.cancel(task, who, note, self._kit))
 
+    @whole
     async def answer(self, pause: PauseId, who: Who, reply: Reply) -> TaskState:
         """Answer a pause."""
         self._runtime.require_ready()

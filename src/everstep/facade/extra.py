@@ -1,7 +1,6 @@
 """A client's call that is no step of its task: a task of its own, linked, and a line in the journal of the other."""
 
 from hashlib import sha256
-from typing import Final
 
 from everstep.domain import events as e
 from everstep.domain.continuation import answer_needed, takes_calls
@@ -13,10 +12,8 @@ from everstep.domain.states import StepStatus
 from everstep.domain.task import TaskState
 from everstep.engine import control
 from everstep.facade.accept import Wish
-from everstep.facade.desk import Desk
+from everstep.facade.desk import STANDS, Desk
 from everstep.wire.plan import digest
-
-_STANDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled", "task.paused"})
 
 
 async def make_extra(desk: Desk, task: TaskId, who: e.Who, call: ClientCall) -> e.TaskContinued:
@@ -26,7 +23,7 @@ async def make_extra(desk: Desk, task: TaskId, who: e.Who, call: ClientCall) -> 
     link = e.Link(task=task, step=None, link="extra_of")
     wish = Wish(plan=plan, digest=digest(plan), inputs={}, trusted=False, key=key, parent=link)
     made = await desk.submit(wish, who)
-    if await desk.first(made.id, _STANDS, Seq(0)) is None:
+    if await desk.first(made.id, STANDS, Seq(0)) is None:
         raise EngineClosed("the engine stops; what was begun is recorded")
     ended = await desk.get(made.id, who)
     step = ended.steps[StepPath(CALL)]

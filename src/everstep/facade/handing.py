@@ -31,7 +31,9 @@ class Handing:
         self._runtime.require_ready()
         if self._kit.catalog.find(call.tool) is None:
             raise Validation(f"there is no tool '{call.tool}'")
-        made = await continue_task.make_call(task, who, call, kit=self._kit, loop=self._runtime.loop)
+        made = await self._runtime.see_through(
+            continue_task.make_call(task, who, call, kit=self._kit, loop=self._runtime.loop)
+        )
         if isinstance(made, continue_task.Again):
             return CameOf(step=made.step, said=made.reply, task=await control.load(task, who, self._kit))
         if isinstance(made, continue_task.NoStep):
@@ -48,6 +50,9 @@ class Handing:
     async def complete(self, task: TaskId, who: e.Who, done: Done) -> TaskState:
         """The client's word that a paused task is done, and with what."""
         self._runtime.require_ready()
+        return await self._runtime.see_through(self._complete(task, who, done))
+
+    async def _complete(self, task: TaskId, who: e.Who, done: Done) -> TaskState:
         state = await complete_task.complete(task, who, done, kit=self._kit, loop=self._runtime.loop)
         self._runtime.loop.tell_parent(state)
         return state
@@ -61,4 +66,4 @@ class Handing:
             may_keep({} if state.handover is None else state.handover.variables, changes, bytes_max)
             return ((draft,) if changes else ()), None
 
-        return await control.command(task, who, self._kit, change)
+        return await self._runtime.see_through(control.command(task, who, self._kit, change))

@@ -9,7 +9,7 @@ from everstep.domain.events import Who
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.suggest import did_you_mean, suggest
 from everstep.engine.catalog import Entry
-from everstep.engine.runtime import Runtime
+from everstep.engine.runtime import Runtime, whole
 from everstep.facade.access import AccessDesk
 from everstep.facade.rework import Rework
 from everstep.ports.housekeeping import KeptWorker
@@ -33,6 +33,7 @@ class Keeping(Rework):
         """How many unfinished tasks an owner has."""
         return await self._kit.passage.traffic.live_tasks(owner)
 
+    @whole
     async def delete(self, task: TaskId, who: Who) -> None:
         """A task that has ended is gone; raises Conflict where it has not."""
         self._runtime.require_ready()

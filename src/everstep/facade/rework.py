@@ -5,7 +5,8 @@ from everstep.domain.ids import TaskId
 from everstep.domain.reopen import Again
 from everstep.domain.task import TaskState
 from everstep.domain.wishes import Fork, Patch, Retry
-from everstep.engine import control, fork, reopen, revise
+from everstep.engine import fork, reopen, revise
+from everstep.engine.runtime import whole
 from everstep.facade.revisions import PlanAt, plan_at
 from everstep.facade.undoing import Undoing
 from everstep.wire.plan import digest
@@ -18,6 +19,7 @@ class Rework(Undoing):
         """What a retry would mean."""
         return await reopen.plan_retry(task, who, wish, self._kit)
 
+    @whole
     async def retry(self, task: TaskId, who: Who, wish: Retry) -> TaskState:
         """The same task again, from a step."""
         self._runtime.require_ready()
@@ -25,12 +27,13 @@ class Rework(Undoing):
 
     async def plan_fork(self, task: TaskId, who: Who, wish: Fork) -> Again:
         """What a fork would mean."""
-        return await fork.plan_fork(await control.load(task, who, self._kit), wish, self._kit)
+        return await fork.plan_fork(await self._load(task, who), wish, self._kit)
 
+    @whole
     async def fork(self, task: TaskId, who: Who, wish: Fork) -> TaskState:
         """A new task with the outcomes of this one."""
         self._runtime.require_ready()
-        state = await control.load(task, who, self._kit)
+        state = await self._load(task, who)
         made = await fork.fork(state, who, wish, self._kit)
         if made.asked is not None:
             await self._require_same_fork(made.task, made.asked, wish)
@@ -44,6 +47,7 @@ class Rework(Undoing):
         """What a patch would make of the plan."""
         return await revise.plan_patch(task, who, wish, self._kit, name=digest)
 
+    @whole
     async def patch(self, task: TaskId, who: Who, wish: Patch) -> revise.Revised:
         """Change what has not begun."""
         self._runtime.require_ready()

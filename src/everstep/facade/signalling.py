@@ -4,6 +4,7 @@ from everstep.domain.errors import LimitExceeded
 from everstep.domain.events import Who
 from everstep.domain.signal import DATA_BYTES_MAX, Signal, check_name
 from everstep.domain.values import JsonValue
+from everstep.engine.runtime import whole
 from everstep.engine.signal import Sent, send
 from everstep.facade.steering import Steering
 from everstep.wire.signal import heard
@@ -13,6 +14,7 @@ from everstep.wire.values import canonical
 class Signalling(Steering):
     """Send a signal: durable, then heard by every step that waits for it."""
 
+    @whole
     async def signal(
         self, event: str, key: str | None, data: JsonValue, who: Who, *, id: str | None = None
     ) -> tuple[str, Sent]:

@@ -9,7 +9,7 @@ from everstep.domain.task import TaskState
 from everstep.domain.words import Words, update_task
 from everstep.engine import control
 from everstep.engine import halt as halting
-from everstep.engine.runtime import Runtime
+from everstep.engine.runtime import Runtime, whole
 from everstep.facade.forecast import Forecast
 from everstep.facade.keeping import Keeping
 from everstep.ports.script import Script
@@ -33,16 +33,19 @@ class Steering(Keeping):
         """A durable function that this engine performs from now on."""
         self._kit.scripts[script.plan.name] = script
 
+    @whole
     async def pause(self, task: TaskId, who: Who, note: str | None, mode: str = GRACEFUL) -> TaskState:
         """Ask for a pause; `immediate` cuts off what may be called again."""
         self._runtime.require_ready()
         return await self._passed_on(self._told(await control.pause(task, who, note, self._kit, mode=mode)))
 
+    @whole
     async def resume(self, task: TaskId, who: Who, note: str | None) -> TaskState:
         """Lift a pause someone asked for."""
         self._runtime.require_ready()
         return await self._passed_on(self._told(await control.resume(task, who, note, self._kit)))
 
+    @whole
     async def update(
         self,
         task: TaskId,
@@ -77,12 +80,14 @@ class Steering(Keeping):
         """Whether everything stands still."""
         return self._kit.passage.halted
 
+    @whole
     async def halt(self, who: Who, note: str | None, mode: str = GRACEFUL) -> Halt:
         """No claim and no call, until somebody lifts it."""
         self._runtime.require_ready()
         wanted = Halt(mode=mode, by=who.actor.id, at=self.now, note=note)
         return await halting.halt(wanted, self._kit, self._runtime.loop)
 
+    @whole
     async def lift_halt(self) -> None:
         """Go on with everything."""
         self._runtime.require_ready()

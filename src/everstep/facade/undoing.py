@@ -9,7 +9,7 @@ from everstep.domain.undo import Outlook
 from everstep.domain.wishes import Fork, Undo
 from everstep.engine import control
 from everstep.engine.child import pass_on_pause
-from everstep.engine.runtime import Runtime
+from everstep.engine.runtime import Runtime, whole
 from everstep.engine.undo import undo
 from everstep.engine.undoable import plan_undo
 from everstep.facade.telling import other_words, require_same, require_same_fork, same_undo, told_of
@@ -40,11 +40,12 @@ class Undoing:
         """What an undo would take back, and what would stay."""
         return await plan_undo(await told_of(task, who, self._kit), wish, self._kit)
 
+    @whole
     async def undo(self, task: TaskId, who: Who, wish: Undo) -> TaskState:
         """A new task that takes back what this one did."""
         self._runtime.require_ready()
         for known in await self._kit.store.find_task(who.owner, wish.key) if wish.key is not None else ():
-            made = await control.load(known, who, self._kit)
+            made = await self._load(known, who)
             if made.key == wish.key and made.parent is not None and made.parent.task == task:
                 told = await told_of(task, who, self._kit)
                 everything = await plan_undo(told, replace(wish, steps=None), self._kit)
@@ -57,10 +58,14 @@ class Undoing:
                 return await self._made(done.task, who)
         raise control.too_fast(task)
 
+    async def _load(self, task: TaskId, who: Who) -> TaskState:
+        """A task of this owner."""
+        return await control.load(task, who, self._kit)
+
     async def _made(self, task: TaskId, who: Who) -> TaskState:
         """A task that was made of another one: carried like any other."""
         self._runtime.loop.carry_too(task)
-        return await control.load(task, who, self._kit)
+        return await self._load(task, who)
 
     async def _passed_on(self, state: TaskState) -> TaskState:
         """Tasks that it waits for stand still and go on with it."""

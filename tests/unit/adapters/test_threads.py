@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -133,4 +134,23 @@ def test_an_answer_for_a_loop_that_is_gone_is_dropped() -> None:
     gate.set()
     assert done.wait(10)
     assert asyncio.run(threads.call(lambda: 7)) == 7
+    threads.close()
+
+
+async def test_who_gives_up_a_call_in_the_moment_it_ends_keeps_nothing_for_it() -> None:
+    """Its end is on the way already: nobody would say so a second time."""
+    threads, outliving, done = Threads(), [], threading.Event()
+
+    def outlives() -> Callable[[], None]:
+        outliving.append(call)
+        return lambda: None
+
+    call = asyncio.ensure_future(threads.call(done.wait, outlives))
+    await asyncio.sleep(0)
+    done.set()
+    assert threads._idle.acquire(timeout=60), "it has ended, and this loop has not heard of it yet"
+    threads._idle.release()
+    asyncio.get_running_loop().call_soon(call.cancel)
+    await asyncio.wait((call,))
+    assert outliving == []
     threads.close()

@@ -86,8 +86,10 @@ async def test_all_items_run_out_together(engine: TestEngine, world: World) -> N
 async def test_a_task_is_paused_too_long(world: World, action: str, status: str, *, restart: bool) -> None:
     config: JsonObject = {"engine": {"on_pause_timeout": action}}
     async with TestEngine(world.tools(), config=config) as engine:
+        await engine.desk.halt(engine.who, None)
         task = await engine.start(plan_of(None) if action == "resume" else plan_of(), pause_timeout="5s")
         await task.pause(note="lunch")
+        await engine.desk.lift_halt()
         await settled(engine, task, "3s")
         if restart:
             await engine.crash()

@@ -59,3 +59,28 @@ async def test_a_slot_that_is_taken_again_before_it_was_freed_is_kept() -> None:
     assert desk.rows.rows == {"t_1"}
     assert await desk.ask("t_2") is False
     desk.rows.open.set()
+
+
+async def test_who_is_refused_while_a_slot_is_freed_asks_again() -> None:
+    """It stands among those who wait only once it knows: nobody else would tell it."""
+    desk, answered, asked = Desk(), asyncio.Event(), asyncio.Event()
+    desk.rows.open.set()
+    assert await desk.ask("t_1")
+    real = desk.rows.take
+
+    async def slowly(worker: WorkerId, slots: Sequence[Slot]) -> Sequence[bool]:
+        granted = await real(worker, slots)
+        asked.set()
+        await answered.wait()
+        return granted
+
+    desk.rows.take = slowly  # type: ignore[method-assign]
+    asking = asyncio.ensure_future(desk.ask("t_2"))
+    await asked.wait()
+    desk.pools.release((TaskId("t_1"), STEP))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not desk.rows.rows
+    answered.set()
+    assert await asking is False
+    assert desk.woken == ["t_2"]
