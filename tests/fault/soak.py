@@ -16,13 +16,17 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psutil
 
 from everstep import Ctx, Engine, Plan, Task, Transient, tool
-from everstep.errors import EverstepError
+from everstep.errors import EverstepError, StoreFull, Unavailable
+
+T = TypeVar("T")
 
 TASKS = 20
 WARM_UP = 0.4, 1_000
@@ -102,19 +106,20 @@ class Sample(NamedTuple):
 
 async def carried(engine: Engine, number: int) -> dict[str, int]:
     """One round to its end: tasks with retries, items, questions and large values; some are paused, some cancelled."""
-    tasks = [await engine.start(Plan.from_dict(PLAN), key=f"soak-{number}-{n}") for n in range(TASKS)]
+    plan = Plan.from_dict(PLAN)
+    tasks = [await insisted(partial(engine.start, plan, key=f"soak-{number}-{n}")) for n in range(TASKS)]
     await refused(tasks[0].pause("immediate"))
     await refused(tasks[1].cancel())
-    watched = [asyncio.create_task(to_its_end(task)) for task in tasks[:4]]
+    watched = [asyncio.create_task(insisted(partial(to_its_end, task))) for task in tasks[:4]]
     ends: dict[str, int] = {}
     while sum(ends.values()) < TASKS:
-        for pause in await engine.inbox():
+        for pause in await insisted(engine.inbox):
             if pause.type == "uncertainOutcome":
                 await refused(pause.not_happened())
             else:
                 await refused(pause.approve() if "approve" in pause.answers else pause.resume())
         await asyncio.sleep(0.01)
-        stands = [(await task.refresh()).status for task in tasks]
+        stands = [(await insisted(task.refresh)).status for task in tasks]
         ends = {status: stands.count(status) for status in ENDED if status in stands}
     await asyncio.gather(*watched)
     return ends
@@ -124,6 +129,15 @@ async def to_its_end(task: Task) -> None:
     """A subscriber, who goes when the task has ended."""
     async for _ in task.events():
         pass
+
+
+async def insisted(ask: Callable[[], Awaitable[T]]) -> T:
+    """Asked again while the store is away, as a client would."""
+    while True:
+        try:
+            return await ask()
+        except (StoreFull, Unavailable):
+            await asyncio.sleep(0.1)
 
 
 async def refused(work: Any) -> None:

@@ -54,13 +54,32 @@ def account_in(folder: Path) -> Account | None:
     return Account(said["outputs"], said["recorded"], said["asked"], said["decisions"])
 
 
+class Process(Protocol):
+    """A life that can be waited for, as with `subprocess.Popen`; the first of its process group."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def poll(self) -> int | None:
+        """How it ended; None while it lives."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended; raises TimeoutExpired."""
+
+    def send_signal(self, sig: int) -> None:
+        """To this one, not to its group."""
+
+
 class Subject(Protocol):
     """An engine under trial: started and started again the same way, asked only from outside."""
 
     def prepare(self, folder: Path, workload: Workload) -> None:
         """Make everything ready that a first start needs."""
 
-    def start(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def start(self, environ: Mapping[str, str]) -> Process:
         """Start the process, in a group of its own, or start it again after it was killed."""
 
     def account(self) -> Account | None:
@@ -82,7 +101,7 @@ class EverstepSubject:
         self._folder = folder
         workload.write(folder)
 
-    def start(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def start(self, environ: Mapping[str, str]) -> Process:
         with (self._folder / "child.log").open("ab") as said:
             return subprocess.Popen(  # noqa: S603 -- our own program
                 [sys.executable, *self._program, str(self._folder)],
@@ -196,7 +215,7 @@ class World:
         return self.log.stat().st_size if self.log.exists() else 0
 
 
-def _live(start: Callable[[], subprocess.Popen[bytes]], plot: Plot, moment: Moment | None, world: World) -> Life:
+def _live(start: Callable[[], Process], plot: Plot, moment: Moment | None, world: World) -> Life:
     """One life: until it ends by itself, or its time has come."""
     left, size = world.left, world.size
     began, began_at = time.monotonic(), time.time_ns() // 1_000_000
@@ -221,13 +240,13 @@ def _live(start: Callable[[], subprocess.Popen[bytes]], plot: Plot, moment: Mome
     return Life(process.pid, began_at, time.monotonic() - began, end)
 
 
-def _wait_for_effect(process: subprocess.Popen[bytes], plot: Plot, world: World, size: int) -> None:
+def _wait_for_effect(process: Process, plot: Plot, world: World, size: int) -> None:
     until = time.monotonic() + plot.patience_s
     while process.poll() is None and world.size == size and time.monotonic() < until:
         time.sleep(0.001)
 
 
-def _ask_for_stacks(process: subprocess.Popen[bytes]) -> None:
+def _ask_for_stacks(process: Process) -> None:
     """A child that hangs tells in its log where: its threads, and its coroutines if its loop still turns."""
     process.send_signal(signal.SIGUSR1)
     process.send_signal(signal.SIGUSR2)
@@ -235,7 +254,7 @@ def _ask_for_stacks(process: subprocess.Popen[bytes]) -> None:
         process.wait(STACKS_S)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: Process) -> None:
     """The child, and whatever it started; a kill takes a moment to be obeyed."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
