@@ -101,6 +101,6 @@ class Peer:
 
     def close(self) -> None:
         """Its server goes."""
-        if self._server is not None:
+        if self._server is not None and self._server.process is not None:
             with suppress(OSError):
                 self._server.stop()

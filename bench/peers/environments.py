@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -27,9 +28,11 @@ SHOWN: Final = ("dbos", "langgraph", "prefect", "restate_sdk", "restate-sdk", "t
 
 
 def cache() -> Path:
-    """Where environments are kept between two runs."""
+    """Where environments are kept between two runs: whoever root lets run a server has to get there, too."""
     told = os.environ.get("BENCH_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    return (Path(told) if told else Path.home() / ".cache") / "everstep-bench"
+    closed = os.geteuid() == 0 and not Path.home().stat().st_mode & stat.S_IXOTH
+    own = Path("/var/cache") if closed else Path.home() / ".cache"
+    return (Path(told) if told else own) / "everstep-bench"
 
 
 def prepare(peer: str) -> Path:

@@ -203,7 +203,7 @@ def main(words: list[str]) -> int:
         for fault in HOW:
             results.once(fault, 0, lambda: {"verdict": "not_run", "why": why})
         print(f"not run: {why}", file=sys.stderr)
-        return 0 if os.environ.get("EVERSTEP_WAIVE") == "strace" else 1
+        return 0 if "strace" in os.environ.get("EVERSTEP_WAIVE", "").split(",") else 1
     for fault, call, when, number in strikes(count):
         lasts = " for a while" if when.endswith("+") else ""
         line = results.once(f"{fault} {call}{lasts}", number, partial(play, fault, call, when))

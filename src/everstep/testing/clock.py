@@ -70,7 +70,7 @@ class VirtualClock:
         while self._timers and self._timers[0][0] <= until:
             await self.skip()
             await self.settle()
-        self._now = Instant(until)
+        self._now = Instant(max(self._now, until))
         await self.settle()
 
     async def settle(self) -> None:

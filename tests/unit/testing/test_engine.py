@@ -4,6 +4,7 @@ import asyncio
 
 from everstep import Plan
 from everstep.testing import TestEngine, fake
+from everstep.testing.clock import START, VirtualClock
 
 
 def brief() -> Plan:
@@ -25,3 +26,17 @@ async def test_a_plan_with_a_wait_a_question_and_a_flaky_mail_server() -> None:
         await t.clock.advance("1m")
         assert (await done).outputs == {"message": "m1"}
         assert mail.count == 2
+
+
+async def test_whoever_moves_the_clock_nobody_moves_it_back() -> None:
+    """A seed of the simulation found it: while one let three seconds pass, another went on to a timer after them."""
+    clock = VirtualClock()
+    clock.call_later(1, lambda: None)
+    clock.call_later(10, lambda: None)
+    passing = asyncio.create_task(clock.advance("3s"))
+    await asyncio.sleep(0)
+    while await clock.skip():
+        pass
+    late = clock.now()
+    await passing
+    assert clock.now() == late == START + 10_000
