@@ -95,6 +95,7 @@ class Elsewhere(Loop):
         return self._apart.calls.count + super().busy
 
     async def _tell(self) -> None:
+        self.fresh.forget()
         while self._telling:
             task = next(iter(self._telling))
             await self._driver.tell(task)

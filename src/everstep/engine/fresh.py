@@ -1,4 +1,4 @@
-"""States of tasks that were created here a moment ago: whoever claims one need not read it again."""
+"""States of tasks that were made or moved here a moment ago: whoever claims one need not read it again."""
 
 from collections.abc import Collection
 from typing import Final
@@ -18,13 +18,13 @@ class Fresh:
         self._states: dict[TaskId, TaskState] = {}
 
     def keep(self, state: TaskState) -> None:
-        """As it was created; beyond so many, all of them are read instead."""
+        """As it stands, with its last seq; beyond so many, all of them are read instead."""
         if len(self._states) >= MOST:
             self.forget()
         self._states[state.id] = state
 
     def forget(self) -> None:
-        """None of them holds any more."""
+        """None of them holds any more, or can be claimed here."""
         self._states.clear()
 
     async def states(self, claimed: Collection[Claimed], store: Store) -> dict[TaskId, TaskState]:

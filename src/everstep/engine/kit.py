@@ -60,6 +60,8 @@ class Kit:
     """What this engine cannot look after at present, and why: its health says so."""
     promised: dict[TaskId, Promise] = field(default_factory=dict)
     """What was said that tasks carried here would take."""
+    see: Callable[[TaskState], None] = lambda _state: None
+    """Keep a task as it stands for whoever claims it next. Known with the loop, if it claims."""
     closing: bool = False
     """A planned stop: outcomes are still recorded, nothing new starts."""
     constants: dict[tuple[Digest, str], Checked] = field(default_factory=dict)

@@ -34,7 +34,7 @@ class Loop:
         self._outgoing: set[asyncio.Task[None]] = set()
         """Carriers of walks that have yet to hear that their lease is no more; the task is walked again already."""
         self._dormant: dict[TaskId, Lease] = {}
-        self._fresh = Fresh()
+        self.fresh = Fresh()
         self._passed_over: set[TaskId] = set()
         self._suspect = Suspect(kit.limits.stale_after_ms)
         self._more = True
@@ -94,7 +94,7 @@ class Loop:
         """A task that was created here a moment ago: its state need not be read again."""
         if self._only is not None:
             self._only.add(state.id)
-        self._fresh.keep(state)
+        self.fresh.keep(state)
         self._kit.pass_on(state.id)
         self.nudge()
 
@@ -191,7 +191,7 @@ class Loop:
         held = [*self._walks, *self._dormant]
         await self.die()
         self._dormant.clear()
-        self._fresh.forget()
+        self.fresh.forget()
         self._suspect.forget()
         self._next_due = None
         for task in held:
@@ -261,10 +261,12 @@ class Loop:
             for one in waiting:
                 self._send(self._hand_back(one.lease))
             raise
+        if not self._more:
+            self.fresh.forget()
 
     async def _begin(self, waiting: deque[Claimed]) -> None:
         """Each leaves the line when it is carried, or handed back."""
-        states = await self._fresh.states(waiting, self._kit.store)
+        states = await self.fresh.states(waiting, self._kit.store)
         while waiting:
             one = waiting[0]
             self._kit.feed.publish(one.events)

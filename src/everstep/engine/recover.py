@@ -64,6 +64,8 @@ async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | No
         if isinstance(result, Committed):
             moved[sweep.task] = result
             kit.figures.settled(state, sweep.drafts)
+            state.seq = result.last_seq
+            kit.see(state)
         elif (result.epoch, result.last_seq) == (sweep.epoch, sweep.last_seq):  # nobody came between, and yet
             kit.sink.note("a dead worker's task cannot be recovered", level="error", task=sweep.task)
     return [moved.get(one.task) for one in dead]

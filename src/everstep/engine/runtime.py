@@ -55,6 +55,8 @@ class Runtime:
         self.loop = loop or Loop(kit)
         self.duties = Duties(kit, self.loop, gauge)
         kit.breakers.wake = self.loop.rouse
+        if carries:
+            kit.see = self.loop.fresh.keep
         self.troubles = TroubleDesk(kit)
         self.gate = Gate(ready=False, reason="not started")
         self.telemetry: Callable[[], Sequence[Telemetry]] = tuple

@@ -1,6 +1,7 @@
 """What is left when an engine dies: found once, moved once, and no task delays another."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -115,3 +116,31 @@ async def test_a_submitted_task_is_a_snapshot_until_somebody_looks_again() -> No
         assert task.status == "queued"
         assert (await task.refresh()).status == "running"
         tools.release.set()
+
+
+class Counting(MemoryStore):
+    """A store that counts how often each task is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: Counter[TaskId] = Counter()
+
+    async def load_tasks(self, ids: Sequence[TaskId]) -> Sequence[TaskState | None]:
+        self.read.update(ids)
+        return await super().load_tasks(ids)
+
+
+async def test_what_a_dead_worker_left_is_read_once() -> None:
+    store, tools = Counting(), Tools()
+    engine = TestEngine(tools.all(), store=store)
+    await engine.open()
+    tasks = [await engine.start(Plan.from_dict(HOLD)) for _ in range(3)]
+    await engine.clock.advance("1ms")
+    store.read.clear()
+    await asyncio.wait_for(engine.crash(), 5)
+    await engine.clock.advance("1ms")
+    assert store.read == dict.fromkeys([task.task_id for task in tasks], 1)
+    tools.release.set()
+    await engine.clock.advance("1ms")
+    assert {(await engine.get(task.id)).status for task in tasks} == {"completed"}
+    await engine.close()
