@@ -5,6 +5,7 @@ this process is in, so that nobody gets out of what stands around us.
 """
 
 import contextlib
+import errno
 import os
 import signal
 import time
@@ -26,6 +27,8 @@ SHARE: Final = 0.5
 """Of a core, for a program that has worked for long."""
 REMOVE_S: Final = 2.0
 _PREFIX: Final = "everstep-"
+_HOME: Final = f"{_PREFIX}home"
+"""Where we go when our own group of v2 is to have groups: the kernel lets it have members or controlled groups."""
 _serial = count(1)
 
 
@@ -223,7 +226,7 @@ def _own_groups(mounts: Path, own: Path) -> Iterator[tuple[str, Path]]:
         root, point = before.split()[3:5]
         kind, _, options = after.split()[:3]
         if kind == "cgroup2":
-            yield "", _inside(Path(point), root, mine.get("", "/"))
+            yield "", _inside(Path(point), root, mine.get("", "/").removesuffix(f"/{_HOME}"))
         elif kind == "cgroup":
             yield from ((name, _inside(Path(point), root, mine[name])) for name in options.split(",") if name in mine)
 
@@ -255,11 +258,36 @@ def _inside(point: Path, root: str, path: str) -> Path:
 
 def _controls(folder: Path) -> bool:
     """Whether groups below this one of v2 are given controllers."""
+    control, wanted = folder / "cgroup.subtree_control", " ".join(f"+{name}" for name in CONTROLLERS)
     with contextlib.suppress(OSError):
-        (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS))
+        try:
+            control.write_text(wanted)
+        except OSError as error:
+            if error.errno == errno.EBUSY and step_aside(folder):
+                control.write_text(wanted)
     with contextlib.suppress(OSError):
-        return set(CONTROLLERS) <= set((folder / "cgroup.subtree_control").read_text().split())
+        return set(CONTROLLERS) <= set(control.read_text().split())
     return False
+
+
+def step_aside(folder: Path) -> bool:
+    """Out of our own group into one below it; whether nobody is left. Strangers are not moved.
+
+    So a service that was given its group (systemd's `Delegate=yes`, a container) can limit what it starts.
+    """
+    import psutil
+
+    ours = {os.getpid(), *(one.pid for one in psutil.Process().children(recursive=True))}
+    if os.getppid() == 1:  # the init of a container
+        ours.add(1)
+    here = {int(pid) for pid in (folder / "cgroup.procs").read_text().split()}
+    if folder.name.startswith(_PREFIX) or not here <= ours:
+        return False
+    home = folder / _HOME
+    home.mkdir(exist_ok=True)
+    for pid in here:
+        (home / "cgroup.procs").write_text(str(pid))
+    return True
 
 
 def _sweep(roots: Roots) -> None:

@@ -1,10 +1,15 @@
 """Control groups of the version that this kernel may not have: the files of the other one, in a folder."""
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from everstep.adapters.isolation.group import Group, Roots, candidates, new_group, works
+from everstep.adapters.isolation.group import Group, Roots, candidates, memory_group, new_group, works
 
 V2 = "30 23 0:28 / {at} rw,relatime - cgroup2 cgroup2 rw\n"
 PART = "30 23 0:28 /pod/one {at} rw,relatime - cgroup2 cgroup2 rw\n"
@@ -69,3 +74,57 @@ def test_none_where_it_cannot_be_made(tmp_path: Path) -> None:
     assert new_group(roots, 1, 1) is None
     assert not works(roots)
     assert new_group(None, 1, 1) is None
+
+
+STEPS_ASIDE = """
+import os, sys
+from pathlib import Path
+from everstep.adapters.isolation.group import step_aside
+group = Path(sys.argv[1])
+(group / "cgroup.procs").write_text(str(os.getpid()))
+print(step_aside(group), (group / "cgroup.procs").read_text().split(), Path("/proc/self/cgroup").read_text())
+"""
+
+
+@pytest.fixture
+def service() -> Iterator[Path]:
+    """A group of v2 that was given to somebody; with controllers or without, its members can be moved."""
+    mounts = (line.partition(" - ") for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    tops = [Path(before.split()[4]) for before, _, after in mounts if after.startswith("cgroup2 ")]
+    if not tops or not os.access(tops[0], os.W_OK):
+        pytest.skip("no control groups of v2 that we may make here")
+    group = tops[0] / f"service-{os.getpid()}"
+    group.mkdir()
+    yield group
+    for folder in (group / "everstep-home", group):
+        with suppress(FileNotFoundError):
+            folder.rmdir()
+
+
+def test_who_is_alone_in_his_group_steps_aside(service: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", STEPS_ASIDE, str(service)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert said.stdout.startswith("True [] "), said.stdout
+    assert f"/{service.name}/everstep-home\n" in said.stdout
+
+
+def test_a_stranger_is_not_moved(service: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        (service / "cgroup.procs").write_text(str(stranger.pid))
+        said = subprocess.run(
+            [sys.executable, "-c", STEPS_ASIDE, str(service)], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert said.stdout.startswith("False ["), said.stdout
+        stranger.communicate(b"\n")
+
+
+def test_who_has_stepped_aside_still_knows_his_group(tmp_path: Path) -> None:
+    folder = tmp_path / "fs" / "svc"
+    folder.mkdir(parents=True)
+    (folder / "memory.max").write_text("1000")
+    (folder / "memory.current").write_text("400")
+    (folder / "memory.stat").write_text("inactive_file 0\n")
+    (tmp_path / "mountinfo").write_text(V2.format(at=tmp_path / "fs"))
+    (tmp_path / "own").write_text("0::/svc/everstep-home\n")
+    assert memory_group(tmp_path / "mountinfo", tmp_path / "own") == folder
