@@ -71,13 +71,15 @@ def figures(rows: Mapping[str, Any], lines: Iterable[Json]) -> Iterator[Json]:
     """Per fault: trials, kills, states, violations, seeds and time, of the newest line of each trial."""
     last = {(line["fault"], line["seed"]): line for line in lines}
     for name, row in rows["faults"].items():
-        mine = [line for (fault, _), line in last.items() if any(fault.startswith(start) for start in row["lines"])]
+        mine = [
+            line for (fault, _), line in last.items() if any(f"{fault} ".startswith(start) for start in row["lines"])
+        ]
         yield {
             "fault": name,
             "what": row["what"],
             "command": row["command"],
             "tests": row["tests"],
-            "trials": len(mine),
+            "trials": sum(line.get("trials", 1) for line in mine),
             "kills": sum(line.get("kills", 0) for line in mine),
             "states": sum(line.get("states", 0) for line in mine),
             "asked": sum(line.get("asked", 0) for line in mine),

@@ -3,6 +3,7 @@
 import os
 
 import hypothesis
+import pytest
 
 pytest_plugins = ["pytester", "tests.requirements_map"]
 
@@ -12,3 +13,22 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A slow machine is not a wrong answer; hangs end by the suite's own timeout.
 hypothesis.settings.register_profile("everstep", deadline=None)
 hypothesis.settings.load_profile("everstep")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """For faults that come in a moment."""
+    parser.addoption("--times", type=int, default=1, help="every test so often")
+
+
+@pytest.fixture
+def time_of_many(request: pytest.FixtureRequest) -> object:
+    """Which one it is, of `--times`."""
+    return request.param
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test so often as `--times` says."""
+    times = metafunc.config.getoption("--times")
+    if times > 1:
+        metafunc.fixturenames.append("time_of_many")
+        metafunc.parametrize("time_of_many", range(times), indirect=True)

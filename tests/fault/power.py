@@ -300,12 +300,14 @@ def main() -> int:
         line = play(given.durability, given.seed, given.states)
         print(json.dumps(line))
         return int(line["verdict"] != "passed")
-    results, bad = Results.of_this_commit(), 0
+    results, bad, states = Results.of_this_commit(), 0, 0
     for durability, recordings in RECORDINGS.items():
         for seed in range(1, recordings + 1):
             line = results.once(f"F2 {durability}", seed, partial(play, durability, seed, STATES))
             bad += line["verdict"] != "passed"
+            states += line["states"]
             print(f"F2 {durability} seed {seed}: {line['verdict']}, {line['states']} states, {line['wrong']} wrong")
+    print(f"{states} states of {sum(RECORDINGS.values())} recordings, {bad} recordings with violations")
     return 1 if bad else 0
 
 

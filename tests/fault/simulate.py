@@ -1,6 +1,6 @@
 """Deterministic simulation: the real engine in virtual time, on a loop whose order comes from a seed.
 
-    python -m tests.fault.simulate                        20,000 seeds, into the results
+    python -m tests.fault.simulate                        20,000 seeds, into the results; --all: another number
     python -m tests.fault.simulate --seed 4711            one seed again; if it fails, its smallest script
     python -m tests.fault.simulate --seeds 500            so many, told as one line
 
@@ -406,6 +406,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--all", type=int, default=SEEDS)
     given = parser.parse_args()
     if given.seed is not None:
         script, options = script_of(given.seed), options_of(given.seed)
@@ -421,10 +422,11 @@ def main() -> int:
         print(json.dumps(line))
         return int(line["verdict"] != "passed")
     results, bad = Results.of_this_commit(), 0
-    for first in range(1, SEEDS, CHUNK):
+    for first in range(1, given.all, CHUNK):
         line = results.once("simulation", first, partial(play, first, CHUNK))
         bad += line["verdict"] != "passed"
         print(f"seeds {first} to {first + CHUNK - 1}: {line['verdict']} {line['violations'][:2]}", flush=True)
+    print(f"{given.all} seeds, {bad} of {given.all // CHUNK} hundreds with violations")
     return 1 if bad else 0
 
 

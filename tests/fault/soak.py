@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -39,6 +39,9 @@ SHARES = {"rss_mb": 0.1, "blocks": 0.1}
 FIRST_FAULT, FAULT_EVERY = 300, 3_000
 """Outcomes after which the disk is full for a moment."""
 FAULTS = ";".join(f"outcome.commit.before:{hit}=raise(store_full)" for hit in range(FIRST_FAULT, 150_000, FAULT_EVERY))
+NEAR = 3
+LOAD = 0.6
+"""Which share of a long trial is work."""
 ENDED = ("completed", "failed", "cancelled")
 PLAN: dict[str, Any] = {
     "name": "soak",
@@ -89,6 +92,11 @@ class Sample(NamedTuple):
     threads: int
     loop_tasks: int
     wal_bytes: int
+
+    @classmethod
+    def least(cls, near: Sequence["Sample"]) -> "Sample":
+        """Of some that lie near each other: what is held anyway."""
+        return cls(*(min(values) for values in zip(*near, strict=True)))
 
     @classmethod
     def now(cls, store: Path) -> "Sample":
@@ -154,9 +162,12 @@ async def soak(folder: Path, *, tasks: int, seconds: float) -> dict[str, Any]:
     began = time.monotonic()
     async with Engine(store, tools=[busy, once, long, read], config={"log_level": "error"}) as engine:
         while len(samples) * TASKS < tasks or time.monotonic() - began < seconds:
+            round_began = time.monotonic()
             for status, count in (await carried(engine, len(samples))).items():
                 ends[status] = ends.get(status, 0) + count
             samples.append(Sample.now(store))
+            if seconds:
+                await asyncio.sleep((time.monotonic() - round_began) * (1 / LOAD - 1))
     took = time.monotonic() - began
     return {"tasks": len(samples) * TASKS, "seconds": round(took), "ends": ends, **told(samples)}
 
@@ -164,7 +175,8 @@ async def soak(folder: Path, *, tasks: int, seconds: float) -> dict[str, Any]:
 def told(samples: list[Sample]) -> dict[str, Any]:
     """Warm and at the end, and what grew too much."""
     share, most = WARM_UP
-    warm, last = samples[min(round(share * len(samples)), most // TASKS)], samples[-1]
+    place = min(round(share * len(samples)), most // TASKS)
+    warm, last = Sample.least(samples[place : place + NEAR]), Sample.least(samples[-NEAR:])
     grown = {name: getattr(last, name) - getattr(warm, name) for name in (*GROWTH, *SHARES)}
     allowed = {**GROWTH, **{name: share * getattr(warm, name) for name, share in SHARES.items()}}
     wrong = [f"{name} grew by {more:g}" for name, more in grown.items() if more > allowed[name]]

@@ -70,3 +70,4 @@ def test_it_fits_into_an_hour() -> None:
     alone = sum(part.minutes for part in every if part.alone)
     assert alone <= 30
     assert max(part.minutes for part in every) <= 40
+    assert sum(part.minutes for part in every if part.patient) <= 60

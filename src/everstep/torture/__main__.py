@@ -8,6 +8,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,8 @@ from everstep.torture.trial import Plot, Report, random_plot, trial
 from everstep.torture.workload import Workload
 
 KILLS_PER_TRIAL: Final = 10
+RESTS_S: Final = (10, 40)
+"""All others are started again at once."""
 
 
 def play(workload: Workload, plot: Plot) -> Line:
@@ -49,6 +52,11 @@ def suite(results: Results, kills: int, times: int, seed: int) -> Iterator[Line]
     with tempfile.TemporaryDirectory(prefix="everstep-torture-") as folder:
         clean = trial(Path(folder), Workload(), Plot())
     number, made = seed, 0
+    for rest in RESTS_S if kills > KILLS_PER_TRIAL else ():
+        plot = replace(random_plot(clean, seed, 1), rest_s=rest)
+        line = results.once(f"F1b after {rest} s", seed, partial(play, Workload(steps=20, seed=seed), plot))
+        made += line["kills"]
+        yield line
     while made < kills:
         workload = Workload(steps=20, seed=number, pauses=number % 2 * 5)
         plot = random_plot(clean, number, min(KILLS_PER_TRIAL, kills - made))

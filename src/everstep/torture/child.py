@@ -12,8 +12,10 @@ import json
 import random
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +25,7 @@ from everstep.torture.workload import PLAN, Workload
 from everstep.torture.world import Appender, EffectLog, trial_tools
 
 KEY: Final = "trial"
+WITNESS_S: Final = 5.0
 SETTINGS: Final[dict[str, Any]] = {"engine": {"max_recoveries": 1000, "heartbeat": "100ms"}}
 """Kills come faster than progress here, which is not the task's fault."""
 AGAIN: Final = frozenset({"not_happened", "retry"})
@@ -36,7 +39,9 @@ class Reader:
     def __init__(self, store: Path) -> None:
         import apsw  # the engine's own library: another copy of SQLite in this process would break its locks
 
-        self._db = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)
+        self._failed = apsw.Error
+        self._open = partial(apsw.Connection, str(store), flags=apsw.SQLITE_OPEN_READONLY)
+        self._db: apsw.Connection | None = None
 
     def intent_seen(self, task: str, step: str, attempt: int) -> bool:
         return self._found(
@@ -51,7 +56,17 @@ class Reader:
         )
 
     def _found(self, query: str, values: tuple[str | int, ...]) -> bool:
-        return self._db.execute(query, values).fetchone() is not None
+        """Looked up again while the disk fails: that is a trial of the engine, not of its witness."""
+        until = time.monotonic() + WITNESS_S
+        while True:
+            try:
+                self._db = self._db or self._open()
+                return self._db.execute(query, values).fetchone() is not None
+            except self._failed:
+                self._db = None
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
 
 
 def log_of(folder: Path) -> EffectLog:

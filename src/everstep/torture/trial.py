@@ -167,6 +167,8 @@ class Plot:
     work_s: float = 0.0
     failpoints: tuple[str, ...] = ()
     patience_s: float = PATIENCE_S
+    rest_s: float = 0.0
+    """How long nobody starts it again."""
 
 
 def random_plot(clean: Report, seed: int, kills: int) -> Plot:
@@ -193,6 +195,8 @@ def trial(folder: Path, workload: Workload, plot: Plot, subject: Subject | None 
             what = f"a life {life.end} without a result after {life.seconds:.1f} s: {_last_words(folder)}"
             report.violations.append(Violation("C14", "", 0, what))
             break
+        if report.account is None:
+            time.sleep(plot.rest_s)
     _judge(folder, workload, subject, report)
     return report
 
