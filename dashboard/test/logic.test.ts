@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Steady, because, range, rough, say } from "../src/logic/estimate.ts";
 import type { Estimate } from "../src/logic/estimate.ts";
 import { inWords, parse } from "../src/logic/filter.ts";
+import { hold } from "../src/logic/held.ts";
 import { busy, place, scale, ticks } from "../src/logic/scale.ts";
 import { changes, fromField, kindOf, toField } from "../src/logic/schema.ts";
 import { ofStep, ofTask } from "../src/logic/status.ts";
@@ -100,4 +101,13 @@ test("a status is a mark and a word; phase and status are two things", () => {
   assert.deepEqual(ofTask({ status: "completed", outcome: "partial" }), { mark: "issues", word: "completed with issues" });
   assert.deepEqual(ofStep({ status: "running", phase: "retry_wait" }), { mark: "retrying", word: "retrying" });
   assert.deepEqual(ofStep({ status: "running", phase: "waiting_slot" }), { mark: "waiting", word: "waiting" });
+});
+
+test("a list under a hand keeps its rows; what comes before them waits, what follows is added", () => {
+  const held = (shown: string[], latest: string[]): unknown => hold({ one: shown }, { one: latest });
+  assert.deepEqual(held(["b", "c"], ["a", "b", "c"]), { ids: { one: ["b", "c"] }, fresh: 1 });
+  assert.deepEqual(held(["b", "c"], ["c", "d"]), { ids: { one: ["b", "c", "d"] }, fresh: 0 });
+  assert.deepEqual(held(["b"], ["a", "x"]), { ids: { one: ["b"] }, fresh: 2 });
+  assert.deepEqual(held(["a", "b"], []), { ids: { one: ["a", "b"] }, fresh: 0 });
+  assert.deepEqual(hold({ going: ["a"], over: ["z"] }, { going: [], over: ["a", "z"] }), { ids: { going: ["a"], over: ["z"] }, fresh: 0 });
 });

@@ -240,6 +240,7 @@ def test_tasks_queue_breakers_load_and_latency_are_seen_live_and_from_here_alone
             expect(breakers).to_contain_text("because: bad_gateway: the other side answered 502")
             expect(breakers.get_by_role("link", name="publish")).to_be_visible()
             expect(page.get_by_role("region", name="Work", exact=True)).to_contain_text("Queued")
+            expect(page.get_by_role("meter", name="Rate pages, calls in 1.0s")).to_be_visible()
             expect(page.get_by_role("meter", name="Tasks in work")).to_be_visible()
             expect(page.get_by_role("region", name="Workers")).to_contain_text("heartbeat")
             expect(page.get_by_role("region", name="Store")).to_contain_text("survives a power cut")

@@ -192,7 +192,8 @@ export interface Health extends Api.Health {
   queue?: { queued: number; stalled: number } | null;
   load?: { tasks: number; max: number } | null;
   pools?: Record<string, { size: number; taken: number; waiting: number }> | null;
-  rates?: JsonObject;
+  rates?: Record<string, { max: number; period_s: number; used: number; waiting: number }> | null;
+  limits?: { live_tasks: number | null };
   streams?: { open: number; dropped: number } | null;
 }
 

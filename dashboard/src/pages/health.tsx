@@ -148,9 +148,10 @@ function Work({ health }: { health: Health }) {
     <div class="meters">
       {health.load && <Meter label="Tasks in work" used={health.load.tasks} max={health.load.max} />}
       {Object.entries(health.pools ?? {}).map(([name, pool]) => <Meter key={name} label={`Pool ${name}${pool.waiting ? `, ${pool.waiting} waiting` : ""}`} used={pool.taken} max={pool.size} />)}
+      {Object.entries(health.rates ?? {}).map(([name, rate]) => <Meter key={name} label={`Rate ${visible(name)}, calls in ${length(rate.period_s * 1000)}${rate.waiting ? `, ${rate.waiting} waiting` : ""}`} used={rate.used} max={rate.max} />)}
+      {health.queue && health.limits?.live_tasks && <Meter label="Queued" used={health.queue.queued} max={health.limits.live_tasks} />}
       <dl class="facts">
-        {health.queue && <><div><dt>Queued</dt><dd>{health.queue.queued}</dd></div><div><dt>Stalled</dt><dd>{health.queue.stalled}</dd></div></>}
-        {Object.entries(health.rates ?? {}).map(([name, rate]) => <div key={name}><dt>Rate {visible(name)}</dt><dd>{String(rate)}</dd></div>)}
+        {health.queue && <div><dt>Stalled</dt><dd>{health.queue.stalled}</dd></div>}
         {health.streams && <div><dt>Streams</dt><dd>{count(health.streams.open, "client")}, {health.streams.dropped} dropped</dd></div>}
       </dl>
     </div>

@@ -124,7 +124,7 @@ function OnePlan({ name }: { name: string }) {
         </section>
         <section class="card panel" aria-label="Preview">
           <h2>What it does</h2>
-          <p class="muted small">{expected?.task.p50 === null || expected?.task.p50 === undefined ? "no estimate yet" : `usually ${rough(expected.task.p50)}, likely ${range(expected.task.p10 ?? 0, expected.task.p90 ?? 0)}`}</p>
+          <p class="muted small">{expected?.task.p50 === null || expected?.task.p50 === undefined ? (found.p50 === null ? "no estimate yet" : `the last ones took ${seconds(found.p50)} in the middle, 9 of 10 at most ${seconds(found.p90)}`) : `usually ${rough(expected.task.p50)}, likely ${range(expected.task.p10 ?? 0, expected.task.p90 ?? 0)}`}</p>
           <ol class="preview">
             {steps.map((one) => {
               const p50 = expected?.steps[one.id]?.p50 ?? null;

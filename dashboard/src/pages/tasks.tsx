@@ -1,90 +1,38 @@
 // What goes on now, and what went on before. Nothing stands still without a "because".
 
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import type { Page, Task } from "../data/api.ts";
+import type { Task } from "../data/api.ts";
 import { at } from "../data/base.ts";
-import { needsYou } from "../data/inbox.ts";
 import { now } from "../data/clock.ts";
+import { needsYou } from "../data/inbox.ts";
 import { onEvent, onReturn } from "../data/live.ts";
 import { resource } from "../data/resource.ts";
 import { get } from "../data/session.ts";
+import { TaskList, retries } from "../data/tasks.ts";
+import type { Listed } from "../data/tasks.ts";
 import { because } from "../logic/estimate.ts";
 import { inWords, parse } from "../logic/filter.ts";
-import type { Filter } from "../logic/filter.ts";
+import { hold } from "../logic/held.ts";
+import type { Groups as Ids } from "../logic/held.ts";
 import { TERMINAL, ofTask } from "../logic/status.ts";
+import type { Mark } from "../logic/status.ts";
 import { shortId } from "../logic/text.ts";
 import { EstimateBar, useEstimate } from "../ui/estimate.tsx";
 import { Glyph } from "../ui/marks.tsx";
-import type { Mark } from "../logic/status.ts";
 import { Ago, Copy, ErrorCard, Panel, Said, To } from "../ui/parts.tsx";
-
-const ACTIVE = "queued,running,pausing,paused,stalled,cancelling";
-const ENDED = "completed,failed,cancelled";
-const NEEDS_MAX = 20;
-const ACTIVE_MIN = 200;
-const PAGE = 50;
-const PAGE_MAX = 500;
-
-interface Listed {
-  needs: Task[];
-  active: Task[];
-  ended: Task[];
-  more: string | null;
-}
+import { useVirtual } from "../ui/virtual.ts";
 
 interface Now {
   tasks: { now: Record<string, number>; ended: Record<string, number> };
 }
 
-function query(filter: Filter, more: Record<string, string>): string {
-  return new URLSearchParams({ ...filter, ...more } as Record<string, string>).toString();
-}
-
-const RETRYING = "retrying"; // no status of a task: it runs, and waits for its next try
-const retries = (task: Task): boolean => ofTask(task).mark === RETRYING;
-
-/** Statuses that are asked for and possible in a group; null: none. */
-function among(filter: Filter, group: string): string | null {
-  if (filter.status === undefined) return group;
-  const wanted = filter.status.split(",").map((one) => (one === RETRYING ? "running" : one));
-  const known = new Set(`${ACTIVE},${ENDED}`.split(","));
-  if (wanted.some((one) => !known.has(one))) return filter.status; // let the server say what is wrong
-  return group.split(",").filter((one) => wanted.includes(one)).join(",") || null;
-}
-
-/** The first `many` of a group, page by page. */
-async function first(filter: Filter, group: string, many: number, more: Record<string, string> = {}): Promise<Page<Task>> {
-  const status = among(filter, group);
-  const items: Task[] = [];
-  let cursor: string | null = null;
-  if (status === null) return { items, next_cursor: null };
-  do {
-    const limit = String(Math.min(PAGE_MAX, many - items.length));
-    const page: Page<Task> = await get<Page<Task>>(`/v1/tasks?${query(filter, { status, limit, ...more, ...(cursor === null ? {} : { cursor }) })}`);
-    items.push(...page.items);
-    cursor = page.next_cursor;
-  } while (cursor !== null && items.length < many);
-  return { items, next_cursor: cursor };
-}
-
-async function read(filter: Filter, pages: number): Promise<Listed> {
-  const [needs, active, done] = await Promise.all([
-    first(filter, ACTIVE, NEEDS_MAX, { needs_you: "1" }),
-    first(filter, ACTIVE, ACTIVE_MIN + (pages - 1) * PAGE),
-    filter.needs_you ? { items: [], next_cursor: null } : first(filter, ENDED, pages * PAGE),
-  ]);
-  const mine = new Set(needs.items.map((task) => task.id));
-  const only = filter.status === RETRYING ? retries : () => true;
-  return { needs: needs.items, active: active.items.filter((task) => !mine.has(task.id) && only(task)), ended: done.items, more: active.next_cursor ?? done.next_cursor };
-}
-
 export function TasksPage() {
   const { query: asked, route } = useLocation();
   const text = asked.q ?? "";
-  const pages = useSignal(1);
-  const list = useMemo(() => resource(() => read(parse(text), pages.value), 700), [text]);
+  const tasks = useMemo(() => new TaskList(parse(text)), [text]);
+  const list = tasks.read;
   const stats = useMemo(() => resource(() => get<Now>("/v1/stats?range=24h"), 5000), []);
   useEffect(() => {
     void list.refresh();
@@ -112,10 +60,7 @@ export function TasksPage() {
       {nothing && (text ? <NoMatch text={text} onClear={() => find("")} /> : <NoTasks />)}
       {found && (
         <Panel name="Tasks">
-          <Group name="Needs you" tasks={found.needs} />
-          <Group name="Active" tasks={found.active} arrivals />
-          <Group name="Finished" tasks={found.ended} arrivals />
-          {found.more && <button type="button" onClick={() => { pages.value += 1; void list.refresh(); }}>Show more</button>}
+          <Groups key={text} found={found} onMore={() => void tasks.more()} />
         </Panel>
       )}
     </div>
@@ -128,7 +73,7 @@ function FilterBox({ text, onFind }: { text: string; onFind: (text: string) => v
       event.preventDefault();
       onFind(String(new FormData(event.currentTarget).get("q") ?? "").trim());
     }}>
-      <input type="search" name="q" key={text} defaultValue={text} data-key="/" aria-label="Filter tasks" placeholder="Filter: status:failed plan:brief or any words" autocomplete="off" spellcheck={false} />
+      <input type="search" name="q" key={text} defaultValue={text} data-key="/" aria-label="Filter tasks" placeholder="Filter: status:failed, any words" autocomplete="off" spellcheck={false} />
     </form>
   );
 }
@@ -156,44 +101,84 @@ function Chips({ now, listed, text, onToggle }: { now: Now | null; listed: Liste
   );
 }
 
-/** What arrives while somebody points at the list waits in a bar: no row moves under a hand. */
-function Group({ name, tasks, arrivals = false }: { name: string; tasks: Task[]; arrivals?: boolean }) {
-  const shown = useSignal<string[]>(tasks.map((task) => task.id));
-  const held = useSignal(false);
-  const place = useRef<HTMLElement>(null);
-  const ids = tasks.map((task) => task.id).join();
-  const latest = useSignal(ids);
-  latest.value = ids;
-  useSignalEffect(() => {
-    const wanted = latest.value ? latest.value.split(",") : [];
-    if (!held.value || !arrivals) shown.value = wanted;
-    else shown.value = shown.peek().filter((id) => wanted.includes(id));
-  });
-  const fresh = useComputed(() => (latest.value ? latest.value.split(",").filter((id) => !shown.value.includes(id)).length : 0));
-  const byId = new Map(tasks.map((task) => [task.id, task]));
-  const rows = shown.value.map((id) => byId.get(id)).filter((task): task is Task => task !== undefined);
-  if (!rows.length && !fresh.value) return null;
+const GROUPS = [["needs", "Needs you"], ["active", "Active"], ["ended", "Finished"]] as const;
+const ROW_PX = 66;
+const NEAR_PX = 800;
+
+/** No row moves under a pointer, under the focus, or under the eyes of whoever has scrolled: what arrives waits in a bar. */
+function useHeld(found: Listed, place: RefObject<HTMLElement | null>): { groups: { name: string; tasks: Task[] }[]; fresh: number; release: () => void } {
+  const [, again] = useReducer((n: number) => n + 1, 0);
+  const shown = useRef<Ids>({});
+  const known = useRef(new Map<string, Task>());
+  for (const [group] of GROUPS) for (const task of found[group]) known.current.set(task.id, task);
+  const latest = Object.fromEntries(GROUPS.map(([group]) => [group, found[group].map((task) => task.id)]));
+  const here = place.current;
+  const isHeld = here !== null && (here.matches(":hover") || here.contains(document.activeElement) || (here.closest("#content")?.scrollTop ?? 0) > 0);
+  const { ids, fresh } = isHeld ? hold(shown.current, latest) : { ids: latest, fresh: 0 };
+  shown.current = ids;
+  const groups = GROUPS.map(([group, name]) => ({ name, tasks: (ids[group] ?? []).map((id) => known.current.get(id)).filter((task): task is Task => task !== undefined) }));
   const release = (): void => {
-    if (!place.current?.matches(":hover") && !place.current?.contains(document.activeElement)) held.value = false;
+    shown.current = latest;
+    again(0);
   };
+  return { groups, fresh, release };
+}
+
+function Groups({ found, onMore }: { found: Listed; onMore: () => void }) {
+  const place = useRef<HTMLDivElement>(null);
+  const { groups, fresh, release } = useHeld(found, place);
+  const [, again] = useReducer((n: number) => n + 1, 0);
+  const away = (): void => void setTimeout(() => again(0)); // whoever leaves sees what has come meanwhile
+  const end = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (end.current === null) return;
+    const near = new IntersectionObserver(([seen]) => seen?.isIntersecting && onMore(), { root: document.querySelector("#content"), rootMargin: `0px 0px ${NEAR_PX}px` });
+    near.observe(end.current);
+    return () => near.disconnect();
+  }, [found]);
   return (
-    <section class="section" ref={place} aria-label={name} onPointerEnter={() => (held.value = true)} onPointerLeave={() => setTimeout(release)}
-      onFocusIn={() => (held.value = true)} onFocusOut={() => setTimeout(release)}>
-      <h2>{name} <span>{rows.length}</span></h2>
-      {fresh.value > 0 && <button type="button" class="chip new-bar" onClick={() => (shown.value = latest.value.split(","))}>{fresh.value} new</button>}
-      <ul class="rows">{rows.map((task) => <TaskRow key={task.id} task={task} />)}</ul>
+    <div class="groups" ref={place} onPointerLeave={away} onFocusOut={away}>
+      <div class="new-bar">{fresh > 0 && <button type="button" class="chip" onClick={() => { release(); document.querySelector("#content")?.scrollTo(0, 0); }}>{fresh} new</button>}</div>
+      {groups.map(({ name, tasks }) => tasks.length > 0 && <Group key={name} name={name} tasks={tasks} />)}
+      {found.more && <button type="button" ref={end} onClick={onMore}>Show more</button>}
+    </div>
+  );
+}
+
+function Group({ name, tasks }: { name: string; tasks: Task[] }) {
+  const list = useRef<HTMLUListElement>(null);
+  const [focused, setFocused] = useState(-1);
+  const virtual = useVirtual(list, tasks.length, ROW_PX, { keep: focused, inside: "#content", key: (index) => tasks[index]?.id ?? index });
+  return (
+    <section class="section" aria-label={name}>
+      <h2>{name} <span>{tasks.length}</span></h2>
+      <ul class="rows" ref={list} style={{ height: `${virtual.height + 2}px` }} onFocusOut={() => setFocused(-1)}>
+        {virtual.items.map(({ index, start }) => {
+          const task = tasks[index];
+          return task && <TaskRow key={task.id} task={task} index={index} of={tasks.length} top={start} measure={virtual.measure} onFocus={() => setFocused(index)} />;
+        })}
+      </ul>
     </section>
   );
 }
 
-export function TaskRow({ task }: { task: Task }) {
+interface RowProps {
+  task: Task;
+  index: number;
+  of: number;
+  top: number;
+  measure: (row: HTMLElement | null) => void;
+  onFocus: () => void;
+}
+
+function TaskRow({ task, index, of, top, measure, onFocus }: RowProps) {
   const said = useEstimate(task);
   const shown = ofTask(task);
   const ended = TERMINAL.has(task.status);
   const asks = shown.word === "needs you";
   const short = ended || task.status === "paused" ? shown.word : (because(task.explain.waiting_on, now.value) ?? said.short);
   return (
-    <li class="task-row" data-row={task.id}>
+    <li class="task-row" data-row={task.id} data-index={index} ref={measure} aria-posinset={index + 1} aria-setsize={of} style={{ transform: `translateY(${top}px)` }} onFocusIn={onFocus}>
       <Glyph mark={shown.mark} live />
       <To path={`/tasks/${task.id}`} class="title cut"><Said text={task.title} /><span class="hidden">, {shown.word}</span></To>
       <span class="progress"><span>{said.done}/{said.total}</span><EstimateBar task={task} said={said} /></span>

@@ -95,7 +95,7 @@ export function Decision({ pause, onDone, heading = true }: { pause: Pause; onDo
       )}
       <What pause={pause} />
       <div class="why">
-        <p>{pause.why !== (pause.reason as { error?: string }).error && <><span class="muted">Asked because</span> <Said text={pause.why} /></>}{pause.call && <> · <span class="tag">{pause.call.effect}: {EFFECTS[pause.call.effect] ?? ""}</span></>}</p>
+        <p>{pause.why !== (pause.reason as { error?: string }).error && <><span class="muted">Asked because</span> <Said text={pause.why} /></>}</p>
         {pause.guidance && <p><span class="muted">Guidance</span> <Said text={pause.guidance} /></p>}
       </div>
       {pause.show.length > 0 && <section class="evidence"><h3>To go by</h3>{pause.show.map((one, n) => <div key={n} class="shown">{typeof one === "string" ? <pre><LongText text={one} /></pre> : <JsonTree value={one} />}</div>)}</section>}
@@ -191,12 +191,12 @@ function Since({ pause, now: given }: { pause: Pause; now: Json }) {
   );
 }
 
-function Call({ task, tool, input, editable = [] }: { task: string; tool: string; input: Payload; editable?: readonly string[] }) {
+function Call({ task, tool, input, effect, editable = [] }: { task: string; tool: string; input: Payload; effect?: string; editable?: readonly string[] }) {
   const given = input.value;
   const fields = typeof given === "object" && given !== null && !Array.isArray(given) ? Object.entries(given) : [];
   return (
     <div class="call">
-      <p class="mono call-name">{visible(tool)}</p>
+      <p class="mono call-name">{visible(tool)}{effect && <span class="tag">{effect}: {EFFECTS[effect] ?? ""}</span>}</p>
       <dl>
         {fields.map(([name, value]) => (
           <div key={name}><dt>{visible(name)}{editable.includes(name) && <span class="tag">can be edited</span>}</dt><dd>{typeof value === "string" ? <pre><LongText text={value} /></pre> : <JsonTree value={value} />}</dd></div>

@@ -26,7 +26,7 @@ function remember(task: Task, estimate: Task["estimate"]): void {
 export function drawn(task: Task, fraction: number): number {
   if (task.status === "completed") return 1;
   const key = `${task.id}/${task.generation}`;
-  const most = Math.min(0.985, Math.max(furthest.get(key) ?? 0, fraction));
+  const most = Math.min(TERMINAL.has(task.status) ? 1 : 0.985, Math.max(furthest.get(key) ?? 0, fraction));
   furthest.set(key, most);
   if (furthest.size > 5000) furthest.delete(furthest.keys().next().value ?? "");
   return most;

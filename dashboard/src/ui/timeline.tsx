@@ -101,7 +101,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
 
   const rows = useMemo(() => rowsOf(view, opened.value), [view, data.version.value, opened.value]);
   const height = prefs.value.density === "roomy" ? 36 : 28;
-  const virtual = useVirtual(scroller, rows.length, height, focused.value);
+  const virtual = useVirtual(scroller, rows.length, height, { keep: focused.value });
   const ended = TERMINAL.has(view.status);
   const upTo = ended && view.endedAt !== null ? view.endedAt : now.value;
   const begin = view.startedAt ?? view.steps.get(view.order[0] ?? "")?.startedAt ?? upTo;
@@ -333,6 +333,12 @@ function Counts({ step, axis, upTo, counts }: { step: StepView; axis: Scale; upT
   );
 }
 
+/** Never so small that it cannot be seen, never over the edge. */
+const ghostly = (axis: Scale, ghost: Ghost): { left: string; width: string } => {
+  const { left, width } = span(axis, ghost.from, ghost.p90);
+  return { left: `min(${left}, 100% - 16px)`, width };
+};
+
 const GhostBar = ({ ghost, axis }: { ghost: Ghost; axis: Scale }) => (
-  <><i class="seg ghost" style={span(axis, ghost.from, ghost.p50)} /><i class="seg whisker" style={span(axis, ghost.p50, ghost.p90)} /></>
+  <i class="seg ghost" style={ghostly(axis, ghost)}><b style={{ width: `${(100 * (ghost.p50 - ghost.from)) / Math.max(1, ghost.p90 - ghost.from)}%` }} /></i>
 );

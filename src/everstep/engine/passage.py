@@ -8,6 +8,7 @@ from everstep.domain.ids import Instant, StepPath, TaskId, WorkerId
 from everstep.domain.pressure import Load
 from everstep.domain.rate import Rate, parse_rate
 from everstep.domain.record import record
+from everstep.engine.paces import Paces
 from everstep.engine.pools import Pools
 from everstep.engine.results import Results
 from everstep.engine.shared import SharedPools
@@ -55,6 +56,8 @@ class Passage:
     pools: Pools = field(default_factory=lambda: Pools({}))
     rates: Mapping[str, Rate] = field(default_factory=dict)
     """By provider, as the settings say."""
+    paces: Paces = field(default_factory=Paces)
+    """How much of them is in use."""
     quotas: Mapping[str, int] = field(default_factory=dict)
     """Calls a day by provider, as the settings say."""
     reserved: dict[Place, Instant | None] = field(default_factory=dict)
@@ -124,7 +127,10 @@ class Passage:
         ]
         granted = iter(await self.traffic.reserve(asked))
         for wish in wishes:
-            places = [next(granted) for _ in (wish.allowance, *wish.allowance.also)]
+            allowed = (wish.allowance, *wish.allowance.also)
+            places = [next(granted) for _ in allowed]
+            for one, turn in zip(allowed, places, strict=True):
+                self.paces.note(one.provider, one.rate, turn, at)
             turns = [place for place in places if place is not None]
             self.reserved[task, wish.step, wish.attempt, wish.allowance.provider] = (
                 max(turns) if len(turns) == len(places) else None

@@ -76,6 +76,13 @@ class Steering(Keeping):
         return self._kit.passage.pools.figures()
 
     @property
+    def rate_figures(self) -> Mapping[str, tuple[int, Millis, int, int]]:
+        """Of each rate: calls allowed, in how long, made in that time, waiting for their turn."""
+        passage = self._kit.passage
+        found = passage.paces.figures(passage.rates, self.now)
+        return {name: (rate.limit, Millis(rate.period_ms), used, waits) for name, (rate, used, waits) in found.items()}
+
+    @property
     def halted(self) -> Halt | None:
         """Whether everything stands still."""
         return self._kit.passage.halted

@@ -232,6 +232,8 @@ async def test_a_rate_is_shared_by_tasks_waits_visibly_and_survives_a_crash() ->
         began = engine.clock.now()
         tasks = [await engine.start(PACED) for _ in range(10)]
         await engine.clock.advance("450ms")
+        most, period, used, waits = engine.desk.rate_figures["paced.call"]
+        assert (most, period, 0 < used <= 10, waits > 0) == (10, 1000, True, True), "what the meter shows"
         last = await tasks[-1].refresh()
         (waiting,) = [event.data["waiting_on"] for event in await told(last, "step.waiting")]
         assert isinstance(waiting, dict)

@@ -102,7 +102,7 @@ async def _health(back: Backing, asked: Asked) -> JsonObject:
             "live_tasks": live_tasks_max(back.settings.owner, back.settings.limits.live_tasks),
         },
         "pools": pools_json(back.desk.pool_figures) if sees_all else None,
-        "rates": {**back.settings.rates},
+        "rates": rates_json(back.desk.rate_figures) if sees_all else None,
         "streams": {"open": back.desk.monitoring.watchers, "dropped": back.desk.monitoring.dropped}
         if sees_all
         else None,
@@ -126,6 +126,14 @@ def queue_json(store: JsonObject | None) -> JsonObject | None:
 def pools_json(figures: Mapping[str, tuple[int, int, int]]) -> JsonObject:
     """How full each pool in use is."""
     return {name: {"size": size, "taken": taken, "waiting": waits} for name, (size, taken, waits) in figures.items()}
+
+
+def rates_json(figures: Mapping[str, tuple[int, int, int, int]]) -> JsonObject:
+    """How much of each rate is in use."""
+    return {
+        name: {"max": most, "period_s": period / 1000, "used": used, "waiting": waits}
+        for name, (most, period, used, waits) in figures.items()
+    }
 
 
 async def _store(back: Backing) -> tuple[JsonObject | None, str | None]:

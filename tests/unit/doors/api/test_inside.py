@@ -404,7 +404,9 @@ async def test_health_tells_an_owner_nothing_of_the_others(window: Window) -> No
     reader = Principal(owner=EVE.owner, actor=EVE.actor, scopes=frozenset({"read"}))
     before: Any = (await window.api.handle(replace(asked, principal=reader))).json()
     assert before["store"]["tasks"]["completed"] == 0
-    assert (before["store"]["events"], before["load"], before["pools"], before["streams"]) == (None, None, None, None)
+    assert (before["store"]["events"], before["load"], before["pools"], before["rates"], before["streams"]) == (
+        None,
+    ) * 5
     await window.start(ECHO)
     assert (await window.api.handle(replace(asked, principal=reader))).json() == before
     assert (await window.good("GET", "/v1/health"))["store"]["tasks"]["completed"] >= 1
