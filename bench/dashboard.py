@@ -20,7 +20,7 @@ from tests.browser.trace import heap_mb, scroll, share, traced
 STEPS: Final = 498
 ITEMS: Final = 10_000
 LOADS: Final = 3
-BUSY_S: Final = 20
+BUSY_S: Final = 60
 LINES: Final = 100_000
 TASKS: Final = 10_000
 STARTERS: Final = 4
@@ -52,11 +52,12 @@ def large_task(stage: Stage, page: Page) -> None:
     ]
     task = stage.start({"name": "huge", "steps": steps})
     head = stage.until(task, "completed")["seq"]
+    page.add_init_script(NOTICE)
     for _ in range(LOADS):
-        began, spent = time.monotonic(), stage.cpu_s()
+        spent = stage.cpu_s()
         page.goto(f"{stage.url}/tasks/{task}")
-        page.locator("[data-step=n]").wait_for()  # looks at every frame; expect looks after 0.1, 0.35, 0.85, 1.85 s
-        took, served = time.monotonic() - began, stage.cpu_s() - spent
+        page.locator("[data-step=n]").wait_for()
+        took, served = page.evaluate("window.usable") / 1000, stage.cpu_s() - spent
         tell("large task, usable after", f"{took:.2f} s; {served:.2f} s of the server's CPU, its stream included")
         page.goto(f"{stage.url}/health")
         expect(page.get_by_role("region", name="Store")).to_be_visible()
@@ -176,12 +177,20 @@ def many_tasks(stage: Stage, page: Page) -> None:
     tell(f"{TASKS:,} tasks, filtering", f"{max(traces[0].tasks_ms):.0f} ms of CPU; > 50 ms: {traces[0].long(50)}")
 
 
+NOTICE: Final = """(function look() {
+  if (document.querySelector('.task-row, [data-step]')) window.usable = performance.now();
+  else requestAnimationFrame(look);
+})()"""
+"""By the page's own clock: from the first byte asked for to the frame with the first row."""
+
+
 def first_load(stage: Stage, page: Page) -> None:
     """From nothing to a page that can be used."""
-    began = time.monotonic()
-    page.goto(stage.url)
-    page.locator(".task-row").first.wait_for()
-    tell("first load, usable after", f"{time.monotonic() - began:.2f} s")
+    page.add_init_script(NOTICE)
+    for _ in range(LOADS):
+        page.goto(stage.url)
+        page.locator(".task-row").first.wait_for()
+        tell("first load, usable after", f"{page.evaluate('window.usable') / 1000:.2f} s")
     sizes = json.loads((STATIC / "build.json").read_text())["sizes"]
     document = (STATIC / "index.html").read_text()
     first = sum(size["gzip"] for name, size in sizes.items() if name in document and name != "index.html")

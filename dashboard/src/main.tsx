@@ -14,7 +14,8 @@ import "./style/places.css";
 helped(worked);
 const place = document.querySelector("#app");
 if (place) {
-  const signing = begin();
-  if (location.hash.includes("code=") || token.value === null) await signing; // nobody sees a sign-in that is over in a moment
+  const known = token.value !== null && !location.hash.includes("code=");
+  if (!known) await begin(); // nobody sees a sign-in that is over in a moment
   render(<App />, place);
+  if (known) void begin(); // what the page shows is asked for first
 }

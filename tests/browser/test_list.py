@@ -1,6 +1,6 @@
 """The list of tasks: long ones are a few nodes, and no row moves under a hand."""
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.browser.stage import Stage
 
@@ -60,3 +60,26 @@ def test_a_long_list_is_a_few_nodes_and_comes_page_by_page(stage: Stage, browser
         page.locator(f"[data-row={tasks[0]}] .title").focus()
         page.evaluate("document.querySelector('#content').scrollTop = 0")
         expect(page.locator(f"[data-row={tasks[0]}] .title")).to_be_focused()
+
+
+def test_what_a_page_shows_is_asked_for_before_anything_else(stage: Stage, browser: Browser) -> None:
+    task = stage.start(ONE)
+    stage.until(task, "completed")
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        """Of the page that is shown now."""
+        if request.is_navigation_request():
+            asked.clear()
+        asked.append(request.url.removeprefix(stage.url))
+
+    with stage.page(browser, "/health") as page:
+        page.on("request", note)
+        for path, row, first in (
+            ("/", ".task-row", "/v1/tasks?"),
+            (f"/tasks/{task}", "[data-step=a]", f"/v1/tasks/{task}"),
+        ):
+            page.goto(f"{stage.url}/v1/ready")  # nothing of the page before
+            page.goto(stage.url + path)
+            page.locator(row).first.wait_for()
+            assert next(one for one in asked if one.startswith("/v1/")).startswith(first)

@@ -85,6 +85,6 @@ let stop: AbortController | null = null;
 effect(() => {
   stop?.abort();
   if (token.value === null || signedOut.value) return;
-  stop = new AbortController();
-  void follow(stop.signal);
+  const mine = (stop = new AbortController()).signal;
+  setTimeout(() => void (mine.aborted || follow(mine))); // after what the page shows
 });

@@ -31,7 +31,7 @@ export function TaskPage() {
   const { params } = useRoute();
   const id = params.id ?? "";
   const data = useMemo(() => new TaskData(id), [id]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     data.start();
     return () => data.stop();
   }, [data]);

@@ -1,7 +1,7 @@
 // What goes on now, and what went on before. Nothing stands still without a "because".
 
 import type { RefObject } from "preact";
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { Task } from "../data/api.ts";
 import { at } from "../data/base.ts";
@@ -34,7 +34,7 @@ export function TasksPage() {
   const tasks = useMemo(() => new TaskList(parse(text)), [text]);
   const list = tasks.read;
   const stats = useMemo(() => resource(() => get<Now>("/v1/stats?range=24h"), 5000), []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     void list.refresh();
     void stats.refresh();
     const ends = [onEvent(() => { list.stale(); stats.stale(); }), onReturn(() => { list.stale(); stats.stale(); })];

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Step } from "../data/api.ts";
-import { now } from "../data/clock.ts";
+import { now, serverNow } from "../data/clock.ts";
 import { prefs } from "../data/prefs.ts";
 import type { TaskData } from "../data/task.ts";
 import type { Segment, StepView, View } from "../logic/fold.ts";
@@ -93,6 +93,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
   const opened = useSignal<ReadonlySet<string>>(new Set());
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   const follow = useSignal(true);
+  const leftAt = useSignal(0);
   const focused = useSignal(0);
   const hovered = useSignal<number | null>(null);
   const within = useSignal(false);
@@ -117,6 +118,11 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
     if (index >= 0) focused.value = index;
   }, [selected]);
 
+  const leave = (): void => {
+    if (follow.value) leftAt.value = serverNow();
+    follow.value = false;
+  };
+  const newer = follow.value ? 0 : rows.filter(({ step }) => (step.startedAt ?? 0) > leftAt.value).length;
   const toggle = (id: string, open?: boolean): void => {
     const next = new Set(opened.value);
     if (open ?? !next.has(id)) next.add(id);
@@ -134,7 +140,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
     j: () => begun(1),
     k: () => begun(-1),
     f: () => (unfolded.value = new Set()),
-    l: () => (follow.value = !follow.value),
+    l: () => (follow.value ? leave() : (follow.value = true)),
     ".": () => {
       const next = [...rows.keys()].map((n) => (n + focused.value + 1) % rows.length).find((n) => ["failed", "paused"].includes(rows[n]?.step.status ?? ""));
       if (next !== undefined) focus(next);
@@ -171,7 +177,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
   return (
     <div class="timeline">
       <Axis axis={axis} begin={begin} onUnfold={(from) => (unfolded.value = new Set([...unfolded.value, from]))} view={view} />
-      <div class="rows-scroll" ref={scroller} onWheel={() => (follow.value = false)} onTouchMove={() => (follow.value = false)}>
+      <div class="rows-scroll" ref={scroller} onWheel={leave} onTouchMove={leave}>
         <div ref={grid} role="treegrid" aria-label="Steps" aria-busy={!data.caughtUp.value} aria-rowcount={rows.length} aria-colcount={3} class="grid" style={{ height: `${virtual.height}px` }} onKeyDown={onKey} onPointerLeave={() => (hovered.value = null)}
           onFocusIn={() => (within.value = true)} onFocusOut={() => (within.value = false)}>
           {virtual.items.map(({ index, start }) => {
@@ -187,7 +193,7 @@ export function Timeline({ data, selected, generation, onSelect }: TimelineProps
         </div>
       </div>
       {!follow.value && !ended && active >= 0 && (
-        <button type="button" class="chip jump" onClick={() => { follow.value = true; virtual.show(active); }}>Jump to the active step</button>
+        <button type="button" class="chip jump" onClick={() => { follow.value = true; virtual.show(active); }}>Jump to newest{newer > 0 && ` (${newer.toLocaleString("en")})`}</button>
       )}
     </div>
   );
