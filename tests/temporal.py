@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.kept import of_this_run, while_the_suite_is_here
+from tests.ports import free_port
 
 NOBODY = 65534
 START_S = 60.0
@@ -54,7 +55,7 @@ class DevServer:
     def start(self) -> None:
         """Begin, or begin again at the same address; returns when it answers."""
         for _ in range(1 if self.port else TRIES):
-            port = self.port or _free_port()
+            port = self.port or free_port()
             if self._answers(port):
                 self.port = port
                 return
@@ -100,11 +101,6 @@ class DevServer:
         if self._process is not None:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @contextmanager

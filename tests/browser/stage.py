@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from typing import Any, Literal
 import httpx2
 import psutil
 from playwright.sync_api import Browser, ConsoleMessage, Page
+
+from tests.ports import free_port
 
 PROJECT = Path(__file__).with_name("project")
 SOURCES = Path(__file__).parents[2] / "src"
@@ -181,10 +182,3 @@ def watch(page: Page, complaints: list[str]) -> None:
 
     page.on("console", said)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-
-
-def free_port() -> int:
-    """One that nobody listens at; it is taken again after every restart."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

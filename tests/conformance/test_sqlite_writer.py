@@ -243,9 +243,9 @@ def fill(path: Path) -> None:
             file.truncate(max(0, path.stat().st_size - 64 * 1024))
 
 
-async def came_back(on: Scene) -> None:
-    """Without a new start, within two seconds."""
-    async with asyncio.timeout(2):
+async def came_back(on: Scene, within_s: float = 60) -> None:
+    """Without a new start."""
+    async with asyncio.timeout(within_s):
         while True:
             try:
                 await on.created()
@@ -299,7 +299,7 @@ async def test_what_was_acknowledged_must_still_be_there(tmp_path: Path, points:
             connection.execute("DELETE FROM events WHERE seq = 3")
             connection.execute("UPDATE tasks SET last_seq = 2")
         with pytest.raises(TimeoutError):
-            await came_back(on)
+            await came_back(on, within_s=2)
         info = await on.store.info()
         assert (info.details["status"], state.id in str(info.details["reason"])) == ("down", True)
         assert isinstance(on.store, SqliteStore)

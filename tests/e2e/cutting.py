@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import socket
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -13,16 +12,11 @@ from typing import Any, TypeAlias
 
 from everstep.client import Client
 from tests.e2e.commands import Project
+from tests.ports import free_port
 
 Seqs: TypeAlias = Coroutine[Any, Any, list[int]]
 
 SIM = 'tools = ["everstep.testing.sim"]\n'
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Proxy:

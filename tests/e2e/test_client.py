@@ -12,8 +12,9 @@ from everstep import tool
 from everstep.client import BlockingClient, Client, rules
 from everstep.domain.errors import EverstepError, NotFound, Unavailable
 from tests.e2e.commands import Project
-from tests.e2e.cutting import Mortal, Proxy, free_port, naps, under_fire
+from tests.e2e.cutting import Mortal, Proxy, naps, under_fire
 from tests.e2e.served import Served, served
+from tests.ports import free_port
 
 ASK = {"name": "ask", "steps": [{"id": "q", "tool": "ask", "with": {"question": "Which colour?"}}]}
 

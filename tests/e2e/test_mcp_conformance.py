@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.mcp_conformance import run
+from tests.ports import free_port
 
 
 def tasks_over_the_wire(folder: Path) -> dict[str, dict[str, str]]:
     """Scenario -> check -> its verdict, of every scenario about tasks that has checks."""
-    log, port = folder / "calls.log", run.free_port()
+    log, port = folder / "calls.log", free_port()
     words = [sys.executable, str(run.HERE / "fixture.py"), str(port), str(log)]
     fixture = subprocess.Popen(words, env=run.environment(), cwd=folder)
     try:

@@ -1,7 +1,8 @@
-"""An ordinary MCP server, made with the SDK: by stdio, or over HTTP on the port that is named."""
+"""An ordinary MCP server, made with the SDK: by stdio, or over HTTP on the socket that it is given."""
 
 import sys
 
+import uvicorn
 from mcp.server import MCPServer
 
 server = MCPServer("good")
@@ -27,6 +28,6 @@ def readme() -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        server.run(transport="streamable-http", port=int(sys.argv[1]))
+        uvicorn.run(server.streamable_http_app(), fd=int(sys.argv[1]))
     else:
         server.run()

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,19 +49,11 @@ async def hostile(tmp_path: Path) -> AsyncIterator[RemoteServer]:
 
 @pytest.fixture
 def elsewhere() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(HERE / "good_server.py"), str(port)], stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            break
-    yield f"http://127.0.0.1:{port}/mcp"
+    """Whoever knocks before it answers waits: the socket listens already."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        command = [sys.executable, str(HERE / "good_server.py"), str(door.fileno())]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, pass_fds=[door.fileno()])
+        yield f"http://127.0.0.1:{door.getsockname()[1]}/mcp"
     process.kill()
     process.wait()
 

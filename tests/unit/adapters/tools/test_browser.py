@@ -1,7 +1,6 @@
 """`browser.*` with the system's Chromium, against pages of this process: slow, broken, hostile, late."""
 
 import asyncio
-import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable
@@ -23,6 +22,7 @@ from everstep.domain.values import JsonObject
 from everstep.ports.tool import Origin, ToolError
 from everstep.testing import TestEngine
 from everstep.testing.context import Context, call_of
+from tests.ports import free_port
 
 LOAD_S = pages.LOAD_S
 FORM = """<title>Form</title><h1>Order</h1><p>Fill <a href="/next">this</a> in.</p><ul><li>one<li>two</ul>
@@ -190,10 +190,7 @@ async def test_trouble_on_the_way_is_told_apart(
     with pytest.raises(pages.PageStatus) as gone:
         await ask("read", f"{at}/gone")
     assert gone.value.status_code == 404
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        nobody = closed.getsockname()[1]
-    assert (await refused(ask("read", f"http://127.0.0.1:{nobody}/"))).code == "net_refused"
+    assert (await refused(ask("read", f"http://127.0.0.1:{free_port()}/"))).code == "net_refused"
     assert (await refused(ask("read", "http://127.0.0.1:9/"))).code == "policy_denied"
     assert (await refused(ask("read", "http://no-such-host.invalid/"))).code in {"net_host", "net_dns"}
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
