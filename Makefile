@@ -12,7 +12,7 @@ DASHBOARD := src/everstep/doors/dashboard/static/build.json
 TYPED := $(wildcard src tests examples bench scripts)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check screenshots bench bench-peers torture torture-release conformance peers docs clean
+.PHONY: help demo test check coverage screenshots bench bench-peers torture torture-release conformance peers docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb does; do printf '  make %-15s %s\n' "$$verb" "$$does"; done
@@ -31,6 +31,14 @@ check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/write_docs.py --check
 	PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -q $(PARALLEL) --part first $(FAST)
+
+# Engines that tests start in processes of their own are counted too.
+coverage: $(DASHBOARD) parts ## the whole suite, counting lines and branches: fails below 95 % of the lines
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q $(PARALLEL) tests
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/line_coverage.py
 
 bench: $(DASHBOARD) parts ## measure, against floors, and write docs/figures.md
 	$(BIN)/python -m bench
