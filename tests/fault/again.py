@@ -27,7 +27,7 @@ def play(row: dict[str, Any]) -> Line:
     """All tests of a fault, so many times."""
     words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--times", str(row["times"])]
     done = subprocess.run(
-        [*words, *row["tests"]],
+        [*words, *row.get("again", row["tests"])],
         cwd=ROOT,
         env={**os.environ, **row.get("environ", {})},
         stdout=subprocess.PIPE,
