@@ -1,7 +1,6 @@
 """Engines as the harness sees them: a program that is killed and started again, and a server where it has one."""
 
 import os
-import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import psycopg
 from bench.peers.environments import prepare, python
 from bench.peers.servers import Beside, restate_server, temporal_server
 from everstep.torture.history import Logs, Violation
-from everstep.torture.trial import Account, account_in
+from everstep.torture.trial import Account, Process, account_in, born
 from everstep.torture.workload import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -75,23 +74,15 @@ class Peer:
                 connection.execute(f"CREATE DATABASE {name}".encode())
             self._url = f"{self._url.rpartition('/')[0]}/{name}"
 
-    def start(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def start(self, environ: Mapping[str, str]) -> Process:
         self._lives += 1
         if self._server is not None and self._engine.server_dies and self._lives % SERVER_EVERY == 0:
             self._server.kill()
             self._server.start()
         where = self._url if self._server is None else self._server.address
         program = f"bench.kill.with_{self._engine.peer}"
-        with (self._folder / "child.log").open("ab") as said:
-            return subprocess.Popen(
-                [str(python(self._place)), "-m", program, str(self._folder), where, *self._engine.words],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-            )
+        words = [str(python(self._place)), "-m", program, str(self._folder), where, *self._engine.words]
+        return born(words, self._folder, {"PYTHONPATH": str(ROOT), **environ}, ROOT)
 
     def account(self) -> Account | None:
         return account_in(self._folder)

@@ -58,6 +58,7 @@ class Outlooks:
         """The same by what is known here, and as far as was told before; without waiting."""
         if state.terminal:
             self._seen.pop(state.id, None)
+            self._told.pop((state.id, state.generation), None)
             return Outlook(task=UNKNOWN, steps={}, progress=progress_of(state))
         found = self._look(state)
         assert found.progress is not None

@@ -89,6 +89,20 @@ class Subject(Protocol):
         """What its own records prove against it."""
 
 
+def born(words: Sequence[str], folder: Path, environ: Mapping[str, str], here: Path | None = None) -> Process:
+    """A process in a group of its own; what it says is kept in the trial's folder."""
+    with (folder / "child.log").open("ab") as said:
+        return subprocess.Popen(  # noqa: S603 -- our own programs
+            words,
+            cwd=here,
+            env={**os.environ, **environ},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+
+
 class EverstepSubject:
     """Ours: a child that uses the Python door. `source` is where the code comes from, if not from this one."""
 
@@ -102,15 +116,8 @@ class EverstepSubject:
         workload.write(folder)
 
     def start(self, environ: Mapping[str, str]) -> Process:
-        with (self._folder / "child.log").open("ab") as said:
-            return subprocess.Popen(  # noqa: S603 -- our own program
-                [sys.executable, *self._program, str(self._folder)],
-                env={**os.environ, "PYTHONPATH": str(self._source), **environ},
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-            )
+        words = [sys.executable, *self._program, str(self._folder)]
+        return born(words, self._folder, {"PYTHONPATH": str(self._source), **environ})
 
     def account(self) -> Account | None:
         return account_in(self._folder)
