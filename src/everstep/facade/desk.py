@@ -6,7 +6,7 @@ from typing import Final
 from everstep.domain.commands import Reply
 from everstep.domain.errors import Validation
 from everstep.domain.events import Who
-from everstep.domain.ids import Digest, PauseId, Seq, TaskId
+from everstep.domain.ids import TASK_ID, Digest, PauseId, Seq, TaskId
 from everstep.domain.plan import PlanSpec
 from everstep.domain.problem import Problem
 from everstep.domain.states import CLAIMABLE, TERMINAL, TaskStatus
@@ -103,6 +103,8 @@ class Desk(Signalling):
 
     async def _named(self, name: str, who: Who) -> Sequence[TaskId]:
         """By id, key or beginning; by the handle of a client of the same owner."""
+        if TASK_ID.fullmatch(name):  # whoever loads it sees whose it is
+            return (TaskId(name),)
         if not name.startswith("mt_"):
             return await self._kit.store.find_task(who.owner, name)
         handle = await self._kit.store.handles.find(name)
@@ -200,8 +202,8 @@ class Desk(Signalling):
         return await self._kit.store.list_pauses(which)
 
     def carry(self, task: TaskId) -> None:
-        """Let a foreground engine carry this task too."""
-        self._runtime.loop.carry_too(task)
+        """Let a foreground engine carry this task too; every operation here has told of itself."""
+        self._runtime.loop.carry_too(task, told=True)
 
     async def idle(self) -> bool:
         """Whether nothing is walked here, and nothing can be claimed."""

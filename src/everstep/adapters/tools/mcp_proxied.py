@@ -22,6 +22,8 @@ from everstep.settings import Settings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 """Tools that can be steps; a server may call others what it likes, but nobody here can write it down."""
+START_S: Final = 120.0
+"""Whoever started the proxy loses patience first; a package may have to be fetched before it can answer."""
 LISTS: Final = ("tools", "prompts", "resources")
 
 
@@ -37,7 +39,7 @@ class Proxied:
         self.name = name
         self._settings = settings
         self._pins: Pins = pins_of(settings, name)
-        self._server = RemoteServer(name=f"mcp.{name}", link=link)
+        self._server = RemoteServer(name=f"mcp.{name}", link=link, start_s=START_S)
         self.tools: list[JsonObject] = []
         """As it lists them; those that are not what they were are left out."""
         self.withheld: tuple[str, ...] = ()

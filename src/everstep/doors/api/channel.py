@@ -29,6 +29,7 @@ from everstep.ports.store import Journaled
 from everstep.wire.event import Unreadable, decode
 
 ENDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled"})
+STANDS: Final = ENDS | {"task.paused"}
 TICKS_SKIPPED_MAX: Final = 3
 """Without news ticks are left out, but not more than so many in a row."""
 FORESEEN_MS: Final = 2_000

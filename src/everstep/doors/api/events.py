@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, cast
 
 from everstep.domain.errors import RequestError, Validation
 from everstep.domain.ids import Seq
+from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
-from everstep.doors.api.channel import of_type
+from everstep.doors.api.channel import STANDS, of_type
 from everstep.doors.api.context import Asked, Backing, find_task
 from everstep.doors.api.line import cursor_of, place_in, trouble_with
 from everstep.doors.api.request import NO_STORE, Response, flag_in, limit_in, number_in, wanted_types
@@ -20,7 +21,7 @@ WAIT_S_MAX: Final = 25
 
 
 async def page(back: Backing, asked: Asked) -> Response:
-    """`{events, next_after, head_seq, live}`, at once if there is news."""
+    """`{events, next_after, head_seq, live}`, at once if there is news; `until=end`: if that has come, or a pause."""
     state = await find_task(back, asked)
     _check_words(asked)
     after = Seq(number_in(asked.query, "after", 0, most=2**53))
@@ -29,7 +30,9 @@ async def page(back: Backing, asked: Asked) -> Response:
     types = wanted_types(asked.query)
     if after > state.seq:
         raise ahead(state, after)
-    if after == state.seq and wait_s:
+    if wait_s and "until" in asked.query:
+        await _standing(back, state, after, wait_s)
+    elif wait_s and after == state.seq:
         await _news(back, state, wait_s)
     events = await _read(back, state, after, limit)
     last = events[-1].seq if events else after
@@ -86,6 +89,15 @@ async def _news(back: Backing, state: TaskState, wait_s: int) -> None:
             await anext(events, None)
     except TimeoutError:
         return
+
+
+async def _standing(back: Backing, state: TaskState, after: Seq, wait_s: int) -> None:
+    """Return when the task has ended or stands still, in a way that the caller has not seen, or the time is up."""
+    if after < state.seq and (state.terminal or state.status is TaskStatus.PAUSED):
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(wait_s):
+            await back.desk.first(state.id, STANDS, state.seq)
 
 
 async def _read(back: Backing, state: TaskState, after: Seq, limit: int) -> list[Journaled]:

@@ -7,10 +7,10 @@ from typing import Final
 from everstep.domain.states import TaskStatus
 from everstep.doors.mcp import wire25, wire26
 from everstep.doors.mcp.bridge import failed_result, task_result
-from everstep.doors.mcp.channel import Json, follow
+from everstep.doors.mcp.channel import Json
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused
-from everstep.doors.mcp.story import STANDS, Story, read_story, story_of
+from everstep.doors.mcp.story import Story, read_story, standing
 from everstep.doors.mcp.talk import SILENT, WHOLE, Talk, telling
 from everstep.doors.mcp.tasks import Tasks
 
@@ -32,45 +32,31 @@ class Carrying:
             raise Refused(INVALID_PARAMS, "requestState is not one of this server")
         story, view = await self._desk.held(client, found["handle"])
         await self._tasks.answered(client, story, view, responses)
-        return await self.carried(client, view.handle, at_once=False, talk=talk, after=story.state.seq)
+        return await self.carried(client, view.handle, at_once=False, talk=talk)
 
-    async def carried(self, client: Client, task: str, *, at_once: bool, talk: Talk = SILENT, after: int = 0) -> Json:
+    async def carried(self, client: Client, task: str, *, at_once: bool, talk: Talk = SILENT) -> Json:
         """What comes of a task: its result, or, for whoever can follow one, the task itself if it takes a while."""
         if client.tasks and at_once:
             return await self._as_task(client, task)
         try:
             async with asyncio.timeout(self._desk.limits.task_after_s if client.tasks else None):
-                story = await self._stands(client, task, talk, after)
+                story = await self._stands(client, task, talk)
         except TimeoutError:
             return await self._as_task(client, task)
         return await self._outcome(client, story)
 
-    async def _stands(self, client: Client, task: str, talk: Talk, after: int) -> Story:
+    async def _stands(self, client: Client, task: str, talk: Talk) -> Story:
         """A task that has ended, or waits for somebody who cannot be asked here."""
         async with telling(self._desk.channel, client.caller, task, talk.tell):
-            story = await self._standing(client, task, after)
+            story = await standing(self._desk.channel, client.caller, task)
             while talk.elicit is not None:
                 view = await self._desk.view(client, story.state)
                 if not await self._tasks.ask(client, story, view, talk.elicit):
                     break
-                story = await self._standing(client, task, story.state.seq)
+                story = await standing(self._desk.channel, client.caller, task)
         if talk.tell is not None and story.state.status is TaskStatus.COMPLETED:
             await talk.tell(WHOLE, WHOLE, "")
         return story
-
-    async def _standing(self, client: Client, task: str, after: int) -> Story:
-        if after:  # another question may have been open all the time
-            story = await read_story(self._desk.channel, client.caller, task)
-            if story.state.terminal or (story.state.status is TaskStatus.PAUSED and story.state.pauses):
-                return story
-        heard: list[Json] = []
-        async for event in follow(self._desk.channel, client.caller, task, after):
-            heard.append(event)
-            if event["type"] in STANDS:
-                break
-        if after:
-            return await read_story(self._desk.channel, client.caller, task)
-        return await story_of(self._desk.channel, client.caller, task, heard)
 
     async def _as_task(self, client: Client, task: str, ttl_ms: int | None = None) -> Json:
         story = await read_story(self._desk.channel, client.caller, task)

@@ -149,6 +149,27 @@ def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
     return call
 
 
+class _Lines:
+    """Where the SDK writes its lines: one trip to a thread for each, since the other side may be slow to read."""
+
+    def __init__(self, wire: BinaryIO) -> None:
+        self._wire = wire
+        self._line = ""
+
+    async def write(self, text: str) -> None:
+        self._line += text
+
+    async def flush(self) -> None:
+        from anyio.to_thread import run_sync
+
+        line, self._line = self._line, ""
+        await run_sync(self._send, line.encode())
+
+    def _send(self, line: bytes) -> None:
+        self._wire.write(line)
+        self._wire.flush()
+
+
 async def serve_stdio(door: McpDoor, version: str, source: BinaryIO, wire: BinaryIO) -> None:
     """Until the other side closes its end."""
     import anyio
@@ -156,7 +177,7 @@ async def serve_stdio(door: McpDoor, version: str, source: BinaryIO, wire: Binar
 
     server = make_server(door, version)
     stdin = anyio.wrap_file(TextIOWrapper(source, encoding="utf-8", errors="replace"))
-    stdout = anyio.wrap_file(TextIOWrapper(wire, encoding="utf-8"))
+    stdout = cast("anyio.AsyncFile[str]", _Lines(wire))
     async with stdio_server(stdin, stdout) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
     door.close()

@@ -10,13 +10,13 @@ from typing import Final
 from everstep.bootstrap import Proxied
 from everstep.domain.errors import Unavailable
 from everstep.domain.record import record
-from everstep.doors.mcp.channel import Caller, Changing, Channel, ask, follow
+from everstep.doors.mcp.channel import Caller, Changing, Channel, ask
 from everstep.doors.mcp.desk import DoorDesk
 from everstep.doors.mcp.opening import Finder, door_of, limits_in, now_ms
 from everstep.doors.mcp.proxy import proxy_door
 from everstep.doors.mcp.published import Book
 from everstep.doors.mcp.server import serve_stdio
-from everstep.doors.mcp.story import STANDS
+from everstep.doors.mcp.story import standing
 from everstep.ports.tool import ToolError
 from everstep.settings import Settings
 
@@ -82,9 +82,7 @@ async def settled(channel: Channel, owner: str) -> None:
     try:
         async with asyncio.timeout(SETTLE_S):
             while under_way := (await ask(channel, caller, "GET /v1/tasks?status=queued,running&limit=1"))["items"]:
-                async for event in follow(channel, caller, under_way[0]["id"], 0):
-                    if event["type"] in STANDS:
-                        break
+                await standing(channel, caller, under_way[0]["id"])
     except TimeoutError:
         return
 

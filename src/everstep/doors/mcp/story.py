@@ -8,15 +8,18 @@ from everstep.domain.errors import NotFound
 from everstep.domain.events import Recorded
 from everstep.domain.fold import fold
 from everstep.domain.record import record
+from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
-from everstep.doors.mcp.channel import Ask, Caller, Channel, Json, ask
+from everstep.doors.api.channel import ENDS, STANDS
+from everstep.doors.mcp.channel import LONG_POLL_S, Ask, Caller, Channel, Json, ask
 from everstep.wire.event import decode
+
+__all__ = ["ENDS", "STANDS", "Story", "read_story", "standing"]
 
 VALUE_BYTES_MAX: Final = 1024 * 1024
 """Larger values are named, not shown."""
-ENDS: Final = frozenset({"task.completed", "task.failed", "task.cancelled"})
-STANDS: Final = ENDS | {"task.paused"}
+PAGE: Final = 500
 
 
 @record
@@ -32,21 +35,32 @@ async def read_story(channel: Channel, caller: Caller, task: str, generation: in
     lines: list[Json] = []
     after, head = 0, 1
     while after < head:
-        page = await ask(channel, caller, f"GET /v1/tasks/{task}/events?after={after}&limit=500")
+        page = await ask(channel, caller, f"GET /v1/tasks/{task}/events?after={after}&limit={PAGE}")
         lines += page["events"]
         after, head = int(page["next_after"]), int(page["head_seq"])
         if not page["events"]:
             break
     if not lines:
         raise NotFound("no such task")
-    return await story_of(channel, caller, task, [one for one in lines if _told_by(one, generation)])
+    return await _story_of(channel, caller, task, [one for one in lines if _told_by(one, generation)])
+
+
+async def standing(channel: Channel, caller: Caller, task: str) -> Story:
+    """The same once the task has ended, or waits for somebody."""
+    path = f"/v1/tasks/{task}/events?after=0&limit={PAGE}&until=end&wait={LONG_POLL_S}"
+    while True:
+        lines: list[Json] = (await ask(channel, caller, f"GET {path}"))["events"]
+        whole = len(lines) < PAGE
+        story = await (_story_of(channel, caller, task, lines) if whole else read_story(channel, caller, task))
+        if story.state.terminal or story.state.status is TaskStatus.PAUSED:
+            return story
 
 
 def _told_by(line: Json, generation: int | None) -> bool:
     return generation is None or line["generation"] <= generation
 
 
-async def story_of(channel: Channel, caller: Caller, task: str, lines: Sequence[Json]) -> Story:
+async def _story_of(channel: Channel, caller: Caller, task: str, lines: Sequence[Json]) -> Story:
     """What these events, from the first one on, come to."""
     first = lines[0]["data"]
     if "artifact" in first["plan"]:  # too long for its event

@@ -127,7 +127,7 @@ class Tasks:
         if not client.legacy:
             return {}
         if "result" not in params:
-            await self._wait_for_end(client, view.handle)
+            await self._wait_for_end(client, view.handle, story.state.seq)
         story, view = await self._desk.held(client, handle)
         if story.state.status is TaskStatus.CANCELLING:
             view = await self._desk.note(client, view.handle, {"cancelled": True})
@@ -145,11 +145,11 @@ class Tasks:
                 raise no_such_task() from error
             raise Refused(INVALID_PARAMS, error.message, {"code": error.code}) from error
 
-    async def _wait_for_end(self, client: Client, handle: str) -> None:
+    async def _wait_for_end(self, client: Client, handle: str, after: int) -> None:
         try:
             async with asyncio.timeout(CANCEL_S):
-                async for event in follow(self._desk.channel, client.caller, handle, 0):
-                    if event["type"] in STANDS - {"task.paused"}:
+                async for event in follow(self._desk.channel, client.caller, handle, after):
+                    if event["type"] in ENDS:
                         return
         except TimeoutError:
             return

@@ -122,6 +122,26 @@ async def test_a_long_poll_without_news_ends_empty(window: Window, tools: Tools)
     assert page == {"events": [], "next_after": seq, "head_seq": seq, "live": True}
 
 
+async def test_a_long_poll_until_the_end_waits_for_that_or_a_pause(window: Window, tools: Tools) -> None:
+    task = await held(window, tools)
+    path = f"/v1/tasks/{task}/events?until=end&wait=25"
+    poll = asyncio.create_task(window.good("GET", f"{path}&after=0"))
+    await window.good("POST", f"/v1/tasks/{task}/pause", {"mode": "graceful"})
+    await window.engine.clock.advance("1s")
+    assert not poll.done(), "it is pausing, and nothing has ended"
+    tools.release.set()
+    page = await asyncio.wait_for(poll, 60)
+    assert [event["seq"] for event in page["events"]] == list(range(1, page["next_after"] + 1))
+    assert page["events"][-1]["type"] == "task.paused"
+    poll = asyncio.create_task(window.good("GET", f"{path}&after={page['next_after']}"))
+    await window.engine.clock.advance("1s")
+    assert not poll.done(), "this pause has been seen"
+    await window.good("POST", f"/v1/tasks/{task}/resume")
+    assert (await asyncio.wait_for(poll, 60))["events"][-1]["type"] == "task.completed"
+    again = await asyncio.wait_for(window.good("GET", f"{path}&after=0"), 60)
+    assert again["live"]
+
+
 # --- streams ---
 
 

@@ -8,12 +8,14 @@ import pytest
 
 from everstep import tool
 from everstep.doors.api import Api
+from everstep.doors.mcp.calls import KEY
 from everstep.doors.mcp.channel import OwnChannel
 from everstep.doors.mcp.desk import DoorDesk, DoorLimits
 from everstep.doors.mcp.passed_on import RemoteCompletion, RemoteResources
 from everstep.doors.mcp.proxy import ProxyCalls
 from everstep.doors.mcp.published import Book
 from everstep.doors.mcp.refusals import Refused
+from everstep.doors.mcp.stdio import settled
 from everstep.ports.tool import Misconfigured
 from everstep.settings import load_settings
 from everstep.testing import TestEngine
@@ -56,8 +58,8 @@ async def test_a_tool_that_usually_takes_long_is_a_task_at_once() -> None:
 
 
 @pytest.mark.req("X.5")
-async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events() -> None:
-    """Nothing is asked twice, and nobody works out how long it will take if nobody is told."""
+async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is asked or read twice, and nobody works out how long it will take if nobody is told."""
 
     @tool.pure("mcp.little.add")
     async def add(n: int) -> dict:  # type: ignore[type-arg]
@@ -69,6 +71,13 @@ async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events() 
         asked: list[str] = []
         forecasts: list[object] = []
         engine.desk.forecast = _Counting(forecasts)  # type: ignore[assignment]
+        load, loaded = engine.store.load_tasks, []
+
+        async def counted(tasks: Any) -> Any:
+            loaded.append(tasks)
+            return await load(tasks)
+
+        monkeypatch.setattr(engine.store, "load_tasks", counted)
 
         class Channel(OwnChannel):
             async def request(self, caller: Any, ask: Any) -> tuple[int, Any]:
@@ -79,10 +88,66 @@ async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events() 
         remote: Any = SimpleNamespace(name="little", tools=[{"name": "add"}])
         said = await ProxyCalls(desk, remote).call(OLD, "add", {"n": 1}, {})
         assert said["content"] == [{"type": "text", "text": "1"}]
-        first, *rest = asked
-        assert first == "POST /v1/tasks"
-        assert {one.rpartition("/")[2] for one in rest} <= {"events"}
+        making, following = asked
+        assert making == "POST /v1/tasks"
+        assert following.rpartition("/")[2] == "events"
         assert forecasts == []
+        assert len(loaded) == 1, "by whoever follows it; not by the walk that has just begun it"
+
+
+async def test_who_comes_back_after_an_answer_gets_the_result() -> None:
+    """The call waited for leave when its client went; the one who asks again is not told of a question that is over."""
+
+    @tool("mcp.little.drop", approve=True)
+    async def drop() -> dict:  # type: ignore[type-arg]
+        """Drop it"""
+        return {"text": "gone", "content": [{"type": "text", "text": "gone"}], "structured": None}
+
+    async with TestEngine([drop]) as engine:
+        api = Api(engine.desk, settings=load_settings({}, env={}), version="9.9")
+        desk = DoorDesk(OwnChannel(api), Book(()), DoorLimits(), engine.clock.now)
+        remote: Any = SimpleNamespace(name="little", tools=[{"name": "drop"}])
+        calls, key = ProxyCalls(desk, remote), {KEY: "order-1"}
+        assert (await calls.call(OLD, "drop", {}, key))["isError"]
+        pause = engine.inbox.only()
+        await pause.approve()
+        again = await asyncio.wait_for(calls.call(OLD, "drop", {}, key), 60)
+        assert again["content"] == [{"type": "text", "text": "gone"}]
+        await asyncio.wait_for(settled(desk.channel, "local"), 60)
+
+
+async def test_nobody_leaves_before_a_call_that_waited_for_leave_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its client has gone: what is under way is waited for once, not asked after without end."""
+    called, go, asked = asyncio.Event(), asyncio.Event(), []
+
+    @tool("mcp.little.drop", approve=True)
+    async def drop() -> dict:  # type: ignore[type-arg]
+        """Drop it"""
+        called.set()
+        await go.wait()
+        return {"text": "gone", "content": [], "structured": None}
+
+    async with TestEngine([drop]) as engine:
+        api = Api(engine.desk, settings=load_settings({}, env={}), version="9.9")
+        desk = DoorDesk(OwnChannel(api), Book(()), DoorLimits(), engine.clock.now)
+        remote: Any = SimpleNamespace(name="little", tools=[{"name": "drop"}])
+        await ProxyCalls(desk, remote).call(OLD, "drop", {}, {})
+        pause = engine.inbox.only()
+        await pause.approve()
+        await called.wait()
+        handle = api.handle
+
+        async def counted(request: Any) -> Any:
+            asked.append(request.path)
+            return await handle(request)
+
+        monkeypatch.setattr(api, "handle", counted)
+        leaving = asyncio.ensure_future(settled(desk.channel, "local"))
+        await engine.clock.advance("1s")
+        assert len(asked) == 2, "what is under way, and its end"
+        assert not leaving.done()
+        go.set()
+        await asyncio.wait_for(leaving, 60)
 
 
 class _Counting:
