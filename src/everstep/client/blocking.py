@@ -22,8 +22,10 @@ class BlockingClient:
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._thread.wait(self._client.close())
-        self._thread.close()
+        try:
+            self._thread.wait(self._client.close())
+        finally:
+            self._thread.close()
 
     def request(self, method: str, path: str, body: Json | None = None) -> Json:
         """Any route of the API."""
@@ -33,9 +35,13 @@ class BlockingClient:
         """A durable task."""
         return self._thread.wait(self._client.create(key=key, **wish))
 
-    def get(self, task: str) -> Json:
+    def get(self, task: str, *, include: str | None = None) -> Json:
         """A task, by id or key."""
-        return self._thread.wait(self._client.get(task))
+        return self._thread.wait(self._client.get(task, include=include))
+
+    def list(self, *, cursor: str | None = None, limit: int | None = None, **filters: str) -> Json:
+        """One page, newest first."""
+        return self._thread.wait(self._client.list(cursor=cursor, limit=limit, **filters))
 
     def tasks(self, **filters: str) -> Iterator[Json]:
         """All tasks, newest first."""
@@ -52,6 +58,22 @@ class BlockingClient:
     def cancel(self, task: str, *, note: str | None = None) -> Json:
         """End it."""
         return self._thread.wait(self._client.cancel(task, note=note))
+
+    def retry(self, task: str, **wish: Any) -> Json:  # noqa: ANN401 -- any field of the request
+        """The same task again, from a step."""
+        return self._thread.wait(self._client.retry(task, **wish))
+
+    def fork(self, task: str, **wish: Any) -> Json:  # noqa: ANN401 -- any field of the request
+        """A new task that keeps results up to a step."""
+        return self._thread.wait(self._client.fork(task, **wish))
+
+    def undo(self, task: str, **wish: Any) -> Json:  # noqa: ANN401 -- any field of the request
+        """A new task that takes back what this one did."""
+        return self._thread.wait(self._client.undo(task, **wish))
+
+    def patch(self, task: str, **wish: Any) -> Json:  # noqa: ANN401 -- any field of the request
+        """Change the remaining plan."""
+        return self._thread.wait(self._client.patch(task, **wish))
 
     def inbox(self, **filters: str) -> Json:
         """Open pauses, oldest first."""
@@ -71,3 +93,16 @@ class BlockingClient:
     ) -> Iterator[Json]:
         """Events of one task, or of all: each once and in order, over cuts and restarts."""
         return self._thread.iterate(self._client.events(task, after, types=types, until_end=until_end))
+
+    def frames(
+        self,
+        task: str | None = None,
+        after: int | str | None = None,
+        *,
+        types: str | None = None,
+        ticks: bool | None = None,
+        until_end: bool = False,
+    ) -> Iterator[Json]:
+        """The stream as it is: snapshot, events, ticks, output, notices."""
+        frames = self._client.frames(task, after, types=types, ticks=ticks, until_end=until_end)
+        return self._thread.iterate(frames)

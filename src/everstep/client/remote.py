@@ -10,8 +10,8 @@ from typing import Any, Final, Self
 
 from everstep.client import ways
 from everstep.client.rules import Backoff, Frame, Hole, Ladder, LinePlace, TaskPlace, Way
-from everstep.client.ways import Cut, Over, path_of, query_of, refusal
-from everstep.domain.errors import EngineClosed, EverstepError, Unavailable
+from everstep.client.ways import Cut, Over, not_ours, path_of, query_of, refusal
+from everstep.domain.errors import EngineClosed, EverstepError, Unavailable, Validation
 
 Json = dict[str, Any]
 URL: Final = "http://127.0.0.1:7717"
@@ -22,6 +22,8 @@ class Client:
     """A served engine. `async with Client(url, token=…) as client: …`."""
 
     def __init__(self, url: str = URL, *, token: str | None = None) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise Validation(f"'{url}' is no address of an engine", what_to_do=f"as in {URL}")
         self._base = url.rstrip("/")
         self._headers: dict[str, str] = {} if token is None else {"authorization": f"Bearer {token}"}
         self._opened: Any = None
@@ -55,7 +57,12 @@ class Client:
             raise Unavailable(f"nobody answers at {self._base}: {error}", what_to_do="everstep serve") from error
         if reply.status_code >= 400:
             raise refusal(reply.status_code, reply.headers, reply.content)
-        said: Json = reply.json() if reply.content else {}
+        try:
+            said = reply.json() if reply.content else {}
+        except ValueError:
+            said = None
+        if reply.is_redirect or not isinstance(said, dict):
+            raise not_ours(self._base)
         return said
 
     # Tasks

@@ -34,6 +34,11 @@ class Cut(Exception):
         self.retry_after_s = retry_after_s
 
 
+def not_ours(base: str) -> errors.Unavailable:
+    """What answers is something else."""
+    return errors.Unavailable(f"what answers at {base} is no everstep", what_to_do="look at the address")
+
+
 class Over(Exception):
     """The stream has ended as it was asked to."""
 
@@ -75,15 +80,16 @@ def path_of(*parts: str) -> str:
 def refusal(status: int, headers: Mapping[str, str], body: bytes) -> errors.EverstepError:
     """What the server has refused, as what it was there."""
     try:
-        said = json.loads(body).get("error") or {}
-    except (ValueError, AttributeError):
-        said = {}
+        said = json.loads(body)["error"]
+        details = dict(said.get("details") or {})
+    except (ValueError, LookupError, TypeError, AttributeError):  # somebody else's words, as of a proxy on the way
+        said, details = {}, {}
     kind = _KINDS.get(status, errors.EverstepError)
     return kind(
         str(said.get("message") or f"the server answered {status}"),
         code=said.get("code") or ("unauthenticated" if status == 401 else None),
         what_to_do=said.get("what_to_do"),
-        details={**(said.get("details") or {}), **retry_after(headers)},
+        details={**details, **retry_after(headers)},
     )
 
 
@@ -141,7 +147,7 @@ async def websocket(base: str, headers: Mapping[str, str], wanted: Wanted) -> As
     except ConnectionClosed as error:
         got = error.rcvd
         raise closed(None if got is None else got.code, None if got is None else got.reason) from None
-    except (OSError, TimeoutError, WebSocketException) as error:
+    except (OSError, TimeoutError, ValueError, WebSocketException) as error:
         raise Cut(str(error) or type(error).__name__) from error
 
 
@@ -161,7 +167,7 @@ async def server_sent(http: Any, wanted: Wanted) -> AsyncGenerator[Frame, None]:
                     if frame["type"] == "bye" and frame["reason"] == UNTIL_END:
                         raise Over
                     yield frame
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, ValueError, LookupError) as error:
         raise Cut(str(error) or type(error).__name__) from error
     raise Cut("the server ended the stream")
 
@@ -201,7 +207,7 @@ async def poll(http: Any, wanted: Wanted) -> AsyncGenerator[Frame, None]:  # noq
             live = live or page["live"]
             if wanted.until_end and page["live"] and await _has_ended(http, wanted):
                 raise Over
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, ValueError, LookupError) as error:
         raise Cut(str(error) or type(error).__name__) from error
 
 

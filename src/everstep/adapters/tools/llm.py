@@ -148,7 +148,6 @@ class LlmTools(ToolAdapter):
         sent = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         total_s = max(0.1, min(self._timeout_s, ctx.remaining()))
         request = self._request(endpoint, "/chat/completions", sent, total_s=total_s)
-        used = None
         try:
             reply = await self._client.send(replace(request, drain=reader.feed, max_bytes=REPLY_BYTES))
             _judged(reply, reader)

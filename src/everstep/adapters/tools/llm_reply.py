@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject, JsonValue
@@ -13,6 +13,9 @@ RAW_BYTES: Final = 64 << 10
 """So much of a reply that is no stream of events is kept to be looked at as a whole."""
 TOKENS: Final = 1_000_000
 SHOWN: Final = 3
+ERROR_CHARS: Final = 300
+WHOLE_MAX: Final = 2**53
+"""Larger numbers are none that a journal keeps."""
 
 
 @record
@@ -66,6 +69,7 @@ class ReplyReader:
         self._refusal: list[str] = []
         self._model: str | None = None
         self._finish: str | None = None
+        self._chosen = False
 
     def feed(self, piece: bytes) -> None:
         """The next bytes."""
@@ -84,6 +88,8 @@ class ReplyReader:
         if not self._streamed:
             self._take(_json(bytes(self.raw)))
             self.whole = True
+        if self.whole and not self._chosen:
+            raise _invalid("the endpoint answers without choices")
         refusal = "".join(self._refusal) or None
         if self._finish == "content_filter":
             refusal = refusal or "its filter does not let the answer through"
@@ -97,14 +103,15 @@ class ReplyReader:
             self._take(_json(data))
 
     def _take(self, said: JsonObject) -> None:
-        if isinstance(said.get("error"), dict):
-            raise _invalid(f"the endpoint broke off with an error: {said['error']}")
+        if said.get("error"):
+            raise _invalid(f"the endpoint broke off with an error: {said['error']!s:.{ERROR_CHARS}}")
         self.usage = said["usage"] if isinstance(said.get("usage"), dict) else self.usage  # type: ignore[assignment]
         self._model = said["model"] if isinstance(said.get("model"), str) else self._model  # type: ignore[assignment]
         choices = said.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
             return
+        self._chosen = True
         part = choice.get("delta") or choice.get("message")
         if isinstance(part, dict):
             self._say(part)
@@ -145,10 +152,14 @@ def cost_of(usage: Mapping[str, Any] | None, price_in: float, price_out: float) 
     if usage is None:
         return None
     tokens_in, tokens_out = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not isinstance(tokens_in, int) or not isinstance(tokens_out, int):
+    if not (_is_count(tokens_in) and _is_count(tokens_out)):
         return None
     cost = (tokens_in * price_in + tokens_out * price_out) / TOKENS
     return Used(tokens_in=tokens_in, tokens_out=tokens_out, cost=round(cost, 12))
+
+
+def _is_count(said: object) -> TypeGuard[int]:
+    return isinstance(said, int) and 0 <= said <= WHOLE_MAX
 
 
 def parsed(text: str, check: Validator) -> tuple[JsonValue, str | None]:

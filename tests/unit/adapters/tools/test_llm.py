@@ -91,12 +91,24 @@ async def test_an_endpoint_that_cannot_stream_and_one_that_says_no_usage() -> No
         assert second.outputs["reply"]["usage"] is None  # type: ignore[call-overload, index]
 
 
+@pytest.mark.parametrize("tokens", [(-5, 1), (1, 10**400), (True, "2")])
+async def test_a_usage_that_cannot_be_is_none(tokens: Any) -> None:
+    """Nothing is guessed, and nobody gets money back."""
+    async with models(says("one", replace(USUAL, tokens=tokens))) as (_, engine):
+        result = await run(engine, plan())
+        assert result.outputs is not None, result.error
+        assert result.outputs["reply"]["usage"] is None  # type: ignore[call-overload, index]
+
+
 BAD = [
     pytest.param(answer(500, b"oops"), id="500"),
     pytest.param(answer(429, b"slow down", Retry_After="3"), id="429"),
     pytest.param(says("half an answer", replace(USUAL, cut_after=1)), id="cut"),
     pytest.param(answer(200, b"<html>"), id="malformed"),
     pytest.param(answer(200, b"data: {not json\n\n"), id="malformed stream"),
+    pytest.param(answer(200, {"error": "overloaded"}), id="an error in words"),
+    pytest.param(answer(200, {"choices": []}), id="nothing said"),
+    pytest.param(answer(200, b"data: [DONE]\n\n"), id="nothing streamed"),
 ]
 
 
