@@ -15,7 +15,7 @@ from everstep.doors.api.channel import ENDS, STANDS
 from everstep.doors.mcp.channel import LONG_POLL_S, Ask, Caller, Channel, Json, ask
 from everstep.wire.event import decode
 
-__all__ = ["ENDS", "STANDS", "Story", "read_story", "standing"]
+__all__ = ["ENDS", "STANDS", "Story", "read_story", "standing", "story_of"]
 
 VALUE_BYTES_MAX: Final = 1024 * 1024
 """Larger values are named, not shown."""
@@ -42,7 +42,7 @@ async def read_story(channel: Channel, caller: Caller, task: str, generation: in
             break
     if not lines:
         raise NotFound("no such task")
-    return await _story_of(channel, caller, task, [one for one in lines if _told_by(one, generation)])
+    return await story_of(channel, caller, task, [one for one in lines if _told_by(one, generation)])
 
 
 async def standing(channel: Channel, caller: Caller, task: str) -> Story:
@@ -51,7 +51,7 @@ async def standing(channel: Channel, caller: Caller, task: str) -> Story:
     while True:
         lines: list[Json] = (await ask(channel, caller, f"GET {path}"))["events"]
         whole = len(lines) < PAGE
-        story = await (_story_of(channel, caller, task, lines) if whole else read_story(channel, caller, task))
+        story = await (story_of(channel, caller, task, lines) if whole else read_story(channel, caller, task))
         if story.state.terminal or story.state.status is TaskStatus.PAUSED:
             return story
 
@@ -60,7 +60,7 @@ def _told_by(line: Json, generation: int | None) -> bool:
     return generation is None or line["generation"] <= generation
 
 
-async def _story_of(channel: Channel, caller: Caller, task: str, lines: Sequence[Json]) -> Story:
+async def story_of(channel: Channel, caller: Caller, task: str, lines: Sequence[Json]) -> Story:
     """What these events, from the first one on, come to."""
     first = lines[0]["data"]
     if "artifact" in first["plan"]:  # too long for its event
