@@ -134,8 +134,7 @@ class Loop:
         if task in self._walks or task in self._dormant or task in self._adopting:
             self.nudge(task)
         else:
-            self._more = True
-            self._wake.set()
+            self.nudge()
 
     def rouse(self, task: TaskId) -> bool:
         """What a task waited for may have come; whether it was here and waited for nothing but such things."""
@@ -153,6 +152,11 @@ class Loop:
         """Everything was halted, or goes on: every task that is held is looked at, and what can be claimed."""
         for task in [*self._walks, *self._dormant]:
             self.nudge(task)
+        self.nudge()
+
+    def can_more(self) -> None:
+        """This engine has learned something: what it had to pass over it may carry now."""
+        self._passed_over.clear()
         self.nudge()
 
     async def carry(self) -> None:

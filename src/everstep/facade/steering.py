@@ -31,7 +31,10 @@ class Steering(Keeping):
 
     def learn(self, script: Script) -> None:
         """A durable function that this engine performs from now on."""
+        new = script.plan.name not in self._kit.scripts
         self._kit.scripts[script.plan.name] = script
+        if new:
+            self._runtime.loop.can_more()
 
     @whole
     async def pause(self, task: TaskId, who: Who, note: str | None, mode: str = GRACEFUL) -> TaskState:

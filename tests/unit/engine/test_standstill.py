@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from everstep.authoring.durable import durable
 from everstep.domain.errors import NotFound, Unavailable
 from everstep.domain.values import JsonObject
 from everstep.engine import submit
@@ -181,6 +182,27 @@ async def test_who_asks_for_the_result_of_a_task_that_is_gone_learns_that(engine
     assert task.status != "completed", "an old view"
     with pytest.raises(NotFound):
         await asyncio.wait_for(task.result(), WITHIN_S)
+
+
+async def test_a_durable_function_that_is_learned_late_goes_on(engine: TestEngine) -> None:
+    """Its task was claimed and handed back in between: it is not passed over for ever."""
+
+    @durable("asking", version="1")
+    async def asking(ctx: Any) -> dict[str, bool]:
+        """Needs somebody."""
+        await ctx.approve("Go on?")
+        return {"done": True}
+
+    task = await engine.start(asking)
+    assert await status(task) == "paused"
+    await engine.close()
+    await engine.open()
+    await engine.inbox.only().approve()
+    await engine.clock.settle()
+    task = await engine.get(task.id)
+    assert task.status == "stalled", "nobody here knows how to go on"
+    engine.desk.learn(asking.script)
+    assert (await asyncio.wait_for(task.result(), WITHIN_S)).status == "completed"
 
 
 def once(on: object, verb: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
