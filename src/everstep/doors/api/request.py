@@ -15,6 +15,8 @@ from everstep.domain.values import JsonObject, JsonValue
 from everstep.wire.times import from_text
 
 NO_STORE: Final[Mapping[str, str]] = {"cache-control": "no-store", "content-type": "application/json"}
+SECONDS_MAX: Final = 10**12
+"""More than anybody waits, and far from what no clock can count."""
 
 
 @record
@@ -167,6 +169,8 @@ class Fields:
             return None
         if isinstance(said, bool) or not isinstance(said, int | float):
             raise Validation(f"'{name}' must be a number of seconds")
+        if abs(said) > SECONDS_MAX:
+            raise Validation(f"'{name}' must be at most {SECONDS_MAX} seconds")
         return Millis(round(said * 1000))
 
     def time(self, name: str, code: str = "bad_request") -> Instant | None:

@@ -57,6 +57,7 @@ async def test_a_token_without_words_is_a_program_with_all_but_admin(visitor: Vi
         {"name": "ci", "actor": {"via": "cli"}},
         {"name": "ci", "expires_in": 0},
         {"name": "ci", "expires_in": 1e12},
+        {"name": "ci", "expires_in": -1.7976931348623157e308},
     ],
 )
 async def test_what_is_no_token_is_refused(visitor: Visitor, body: Any) -> None:
