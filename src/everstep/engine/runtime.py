@@ -151,7 +151,7 @@ class Runtime:
         self._pass(Gate(ready=False, reason="stopping"), "draining")
         self.kit.fault("stop.release.before")
         if self._under_way:
-            await asyncio.wait(self._under_way)
+            await asyncio.wait(self._under_way, timeout=self.kit.limits.shutdown_grace_s * (1 - CALLS_SHARE))
         if self._rejoining is not None:
             self.kit.closing = True
             await self._rejoining
