@@ -54,6 +54,22 @@ def test_the_command_line_starts_shows_and_goes_on_with_it(tmp_path: Path) -> No
     assert project.run("db", "check").code == 0
 
 
+@pytest.mark.req("X.4")
+def test_whoever_answers_without_the_function_does_not_wait_for_it(tmp_path: Path) -> None:
+    """The program that has the function is another one: the answer is kept for it, and the command ends."""
+    project = Project(tmp_path)
+    project.write("agent.py", MODULE)
+    assert project.run("run", "agent:adder", "-i", "times=1", "--json", "--no-input").code == 8
+    pause = project.run("inbox", "--json").json["items"][0]["id"]
+    answered = project.run("answer", pause, "answer", "--value", '"ana"')
+    assert answered.code == 0, answered.err
+    assert "goes on where adder is" in answered.err
+    refused = project.run("resume", project.run("ls", "--json").json["items"][0]["id"])
+    assert "needs adder" in refused.err
+    ended = project.run("run", "agent:adder", "-i", "times=1", "--json", "--no-input")
+    assert ended.lines[-1]["task"]["outputs"] == {"label": "x", "total": 1, "who": "ana"}
+
+
 def test_it_is_refused_like_a_plan(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write("agent.py", MODULE)

@@ -12,11 +12,11 @@ from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.dialogue import LEAVE, BadValue, Dialogue, answer_commands, cure, value_of
 from everstep.doors.cli.find import find_pause
 from everstep.doors.cli.given import text_of_file
-from everstep.doors.cli.pursue import Pursuit, carry_on
+from everstep.doors.cli.pursue import Pursuit, carry_on, lacking
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, changes, gone, path_of
 from everstep.doors.cli.verbs import Verb
-from everstep.doors.cli.words import ago, instant, safe, short
+from everstep.doors.cli.words import ago, instant, listed, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -147,13 +147,18 @@ def answer(pause: str, answer: str | None, *, wait: bool, detach: bool, **said: 
 async def follow_up(opening: Opening, connection: Connection, pause: Json, *, wait: bool, detach: bool) -> int:
     """After an answer: say so, or go on with the task if nobody else does."""
     session, task = opening.session, await ask(connection, "GET", path_of("tasks", pause["task"]))
-    if (wait or connection.own) and not detach and task["status"] != "paused":
+    goes_on = (wait or connection.own) and not detach and task["status"] != "paused"
+    missing = await lacking(connection, task) if goes_on and connection.own else []
+    if goes_on and not missing:
         return await carry_on(opening, connection, task, Pursuit(waits=wait, taken_up=True))
     if session.json:
         session.result_json(pause)
     else:
         session.result(f"{pause['id']}  answered: {pause['answered']['answer']}")
-        session.say(f"  follow it: everstep watch {short(pause['task'])}")
+        told = (
+            f"it goes on where {listed(missing)} is" if missing else f"follow it: everstep watch {short(pause['task'])}"
+        )
+        session.say(f"  {told}")
     return 0
 
 

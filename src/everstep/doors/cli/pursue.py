@@ -61,13 +61,22 @@ def as_found(found: Json, after: Json) -> Json:
 
 async def must_have_tools(connection: Connection, task: Json) -> None:
     """A task whose tools are not here would wait for ever: say so instead."""
-    known = {tool["name"] for tool in (await ask(connection, "GET", path_of("tools")))["items"]}
-    wanted = {step["tool"] for step in task.get("steps") or () if step.get("tool") and step["status"] not in ENDED}
-    if missing := sorted(wanted - known):
+    if missing := await lacking(connection, task):
         raise SettingsError(
             f"{short(task['id'])} needs {listed(missing)}, which this project does not have",
-            what_to_do='name their module in everstep.toml: tools = ["MODULE"]; nothing was changed',
+            what_to_do='run the program that has it, or name its module in everstep.toml: tools = ["MODULE"]',
         )
+
+
+async def lacking(connection: Connection, task: Json) -> list[str]:
+    """What this task needs and the engine that is asked does not have."""
+    known = {tool["name"] for tool in (await ask(connection, "GET", path_of("tools")))["items"]}
+    wanted = {step["tool"] for step in task.get("steps") or () if step.get("tool") and step["status"] not in ENDED}
+    shown = await ask(connection, "GET", path_of("tasks", task["id"], include="plan"))
+    if "durable" in shown["plan_source"]:
+        known |= {plan["name"] for plan in (await ask(connection, "GET", path_of("plans")))["items"]}
+        wanted.add(task["plan"]["name"])
+    return sorted(wanted - known)
 
 
 async def view_of(connection: Connection, task: Json) -> TaskView:
