@@ -201,8 +201,7 @@ class Loop:
         self._next_due = None
         for task in held:
             gate.forget(task, self._kit)
-        self._more = True
-        self._wake.set()
+        self.nudge()
 
     @property
     def holder(self) -> WorkerId | None:
