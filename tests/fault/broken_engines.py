@@ -68,7 +68,7 @@ BROKEN_ENGINES = (
             ),
         ),
         LEASE_LOST,
-        "C4",
+        "C2",
     ),
     Mutant(
         "the intent is lost",
