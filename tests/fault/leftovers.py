@@ -122,7 +122,7 @@ def left(folder: Path) -> list[str]:
     dead = [
         one
         for place in groups
-        for one in place.glob("everstep-*")
+        for one in place.glob("everstep-[0-9]*")
         if not Path(f"/proc/{one.name.split('-')[1]}").exists()
     ]
     found += [f"group {one}" for one in dead]

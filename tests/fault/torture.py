@@ -85,6 +85,7 @@ def parts(*, release: bool) -> tuple[Part, ...]:
         Part("cuts", "bench.cuts", 4),
         Part("flips", "bench.flips", 4),
         Part("escapes", "tests.security.escapes", 6),
+        Part("kernel", "tests.fault.kernel_v2", 6),
         Part("tools", f"{pytest} tests/conformance/test_real_tools.py", 8, environ={"EVERSTEP_TEST_WHOLE": "1"}),
     )  # fmt: skip
 
