@@ -18,6 +18,7 @@ from everstep.engine.give_up import give_up
 from everstep.engine.kit import Kit
 from everstep.engine.recover import SUSPECT, hand_back, missing_tools
 from everstep.engine.suspect import Suspect
+from everstep.engine.wake import Wake
 from everstep.engine.walk import Walk
 from everstep.ports.store import Claim, Claimed
 
@@ -38,28 +39,33 @@ class Loop:
         self._passed_over: set[TaskId] = set()
         self._suspect = Suspect(kit.limits.stale_after_ms)
         self._more = True
-        self._next_due: Instant | None = None
-        self._wake = asyncio.Event()
+        self._wake = Wake(kit.clock)
         self._nudged: set[TaskId] = set()
         self._adopting: dict[TaskId, bool] = {}
         """Tasks that are being created with a place here; true once somebody has sent a command."""
+        self._asked = 0
+        """Places for tasks that are being claimed."""
         self._open = False
         self._errands: set[asyncio.Task[None]] = set()
         kit.passage.pools.wake = self._has_slot
 
     def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
-        free = self._kit.passage.places(self._kit.limits.tasks) - len(self._walks) - len(self._adopting)
-        if not self._open or self._more or free <= 0 or self._kit.closing or self._kit.passage.closed:
+        if not self._open or self._more or self._free <= 0 or self._kit.closing or self._kit.passage.closed:
             return False
         self._adopting[task] = False
         return True
+
+    @property
+    def _free(self) -> int:
+        taken = len(self._walks) + len(self._adopting) + self._asked
+        return self._kit.passage.places(self._kit.limits.tasks) - taken
 
     def give_back(self, task: TaskId) -> None:
         """The place is not needed after all; giving back twice is harmless."""
         if self._adopting.pop(task, None) is not None:
             gate.forget(task, self._kit)
-            self._wake.set()  # somebody may have found no room because of it
+            self._wake.call()  # somebody may have found no room because of it
 
     def _has_slot(self, task: TaskId) -> None:
         """A slot was handed over to a task that waited for it."""
@@ -127,7 +133,7 @@ class Loop:
             self._nudged.add(task)
             self._kit.pass_on(task)
         self._more = True
-        self._wake.set()
+        self._wake.call()
 
     def hear(self, task: TaskId) -> None:
         """Another engine has spoken of this task: it is looked at if it is here, else it may be claimed."""
@@ -163,20 +169,20 @@ class Loop:
         """Until stopped."""
         self._open = True
         while not self._kit.closing:
-            self._wake.clear()
+            self._wake.listen()
             try:
                 await self._claim()
                 await self._wake_dormant()
             except StoreError as error:
                 self._kit.sink.trouble("cannot claim", error)
                 await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + 1000))
-                self._wake.set()
-            await self._wait()
+                self._wake.call()
+            await self._wake.wait()
 
     async def stop(self, grace_s: float) -> None:
         """Planned stop: nothing new starts, calls get their grace, the rest is let go."""
         self._kit.closing = True
-        self._wake.set()
+        self._wake.call()
         for walk in self._walks.values():
             walk.tell()
         if self._carriers:
@@ -198,7 +204,7 @@ class Loop:
         self._dormant.clear()
         self.fresh.forget()
         self._suspect.forget()
-        self._next_due = None
+        self._wake.next_due = None
         for task in held:
             gate.forget(task, self._kit)
         self.nudge()
@@ -227,24 +233,21 @@ class Loop:
         """How many tasks are being walked."""
         return len(self._walks)
 
-    async def _wait(self) -> None:
-        if self._next_due is None:
-            await self._wake.wait()
-            return
-        woken = asyncio.ensure_future(self._wake.wait())
-        timer = asyncio.ensure_future(self._kit.clock.sleep_until(self._next_due))
-        try:
-            await asyncio.wait((woken, timer), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            woken.cancel()
-            timer.cancel()
-
     async def _claim(self) -> None:
-        room = self._kit.passage.places(self._kit.limits.tasks) - len(self._walks) - len(self._adopting)
+        room = self._free
         if room <= 0 or not self._more or self._kit.closing or self._kit.passage.closed:
             return
         self._more = False
         self._nudged.clear()
+        self._asked = room  # who is created meanwhile takes none of these places
+        try:
+            await self._fill(room)
+        finally:
+            self._asked = 0
+        if not self._more:
+            self.fresh.forget()
+
+    async def _fill(self, room: int) -> None:
         now = self._kit.clock.now()
         claim = Claim(
             worker=self._kit.worker,
@@ -265,8 +268,6 @@ class Loop:
             for one in waiting:
                 self._send(self._hand_back(one.lease))
             raise
-        if not self._more:
-            self.fresh.forget()
 
     async def _begin(self, waiting: deque[Claimed]) -> None:
         """Each leaves the line when it is carried, or handed back."""
@@ -281,7 +282,7 @@ class Loop:
                 self._kit.sink.note("task handed back: tools are missing", task=state.id, tools=[*missing])
                 await hand_back(state, self._kit)
             else:
-                self._due_by(self._suspect.watch(state, self._kit.clock.now()))
+                self._wake.due_by(self._suspect.watch(state, self._kit.clock.now()))
                 self._kit.figures.claimed(state)
                 self._walk(HeldTask(one.lease, state))
             waiting.popleft()
@@ -323,7 +324,7 @@ class Loop:
                 self._forget(task, walk)
             elif not self._kit.closing and self._walks.get(task) is walk:
                 self._dormant[task] = held.lease
-                self._due_by(walk.due_at)
+                self._wake.due_by(walk.due_at)
         finally:
             if self._walks.get(task) is walk:
                 del self._walks[task], self._carriers[task]
@@ -332,31 +333,26 @@ class Loop:
             let_go = walk.told or held.claimable  # a command came as it left: somebody may claim it
             if self._more or let_go or self._suspect.known:
                 self._more = True
-                self._wake.set()
+                self._wake.call()
 
     def _forget(self, task: TaskId, walk: Walk) -> None:
         """It needs no place any more, unless a later walk has it."""
         if self._walks.get(task) is walk:
             gate.forget(task, self._kit)
 
-    def _due_by(self, at: Instant | None) -> None:
-        if at is not None and (self._next_due is None or at < self._next_due):
-            self._next_due = at
-            self._wake.set()
-
     async def _wake_dormant(self) -> None:
         now = self._kit.clock.now()
-        if self._next_due is None or now < self._next_due:
+        if self._wake.next_due is None or now < self._wake.next_due:
             return
-        before, self._next_due = self._next_due, None  # whoever goes to rest while we ask is not forgotten
+        before, self._wake.next_due = self._wake.next_due, None  # whoever goes to rest while we ask is not forgotten
         if self._kit.passage.halted is not None:  # when that is over, everything is looked at
             return
         try:
             due = await self._kit.store.due(self._kit.worker, now, self._kit.limits.tasks)
         except StoreError:
-            self._due_by(before)
+            self._wake.due_by(before)
             raise
-        self._due_by(due.next_at)
+        self._wake.due_by(due.next_at)
         self._more = self._more or self._suspect.known
         for task in due.tasks:
             if task in self._dormant:

@@ -147,6 +147,24 @@ async def test_a_place_that_was_not_needed_goes_to_who_waits(tools: Tools, monke
         assert await status(waits) == "completed"
 
 
+async def test_who_is_created_during_a_claim_takes_no_place_of_it(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is claimed has its places before it is walked: else more would be under way than there are."""
+    async with TestEngine(tools.all(), config={"engine": {"tasks": 1}}) as engine:
+        await engine.desk.halt(engine.who, None)
+        claimed = await engine.start(plan_of({"id": "x", "tool": "test.hold", "with": {"label": "claimed"}}))
+        held = Held(engine.store, "claim_tasks", monkeypatch)
+        await engine.desk.lift_halt()
+        await asyncio.wait_for(held.done.wait(), WITHIN_S)
+        later = await engine.start(chain("later"))
+        held.go_on.set()
+        await asyncio.wait_for(tools.holding.wait(), WITHIN_S)
+        assert tools.calls == {"claimed": 1}
+        tools.release.set()
+        assert [await status(one) for one in (claimed, later)] == ["completed"] * 2
+
+
 async def test_a_start_that_breaks_keeps_no_place(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     async with TestEngine(tools.all(), config={"engine": {"tasks": 1}}) as engine:
         assert await status(await engine.start(chain("a"))) == "completed"
