@@ -146,11 +146,13 @@ def answer(pause: str, answer: str | None, *, wait: bool, detach: bool, **said: 
 
 async def follow_up(opening: Opening, connection: Connection, pause: Json, *, wait: bool, detach: bool) -> int:
     """After an answer: say so, or go on with the task if nobody else does."""
-    session, task = opening.session, await ask(connection, "GET", path_of("tasks", pause["task"]))
-    goes_on = (wait or connection.own) and not detach and task["status"] != "paused"
-    missing = await lacking(connection, task) if goes_on and connection.own else []
-    if goes_on and not missing:
-        return await carry_on(opening, connection, task, Pursuit(waits=wait, taken_up=True))
+    session, missing = opening.session, []
+    if (wait or connection.own) and not detach:
+        connection, task = await _found_again(opening, connection, pause["task"])
+        if task["status"] != "paused":
+            missing = await lacking(connection, task) if connection.own else []
+            if not missing:
+                return await carry_on(opening, connection, task, Pursuit(waits=wait, taken_up=True))
     if session.json:
         session.result_json(pause)
     else:
@@ -160,6 +162,17 @@ async def follow_up(opening: Opening, connection: Connection, pause: Json, *, wa
         )
         session.say(f"  {told}")
     return 0
+
+
+async def _found_again(opening: Opening, connection: Connection, task: str) -> tuple[Connection, Json]:
+    """The task as it stands; who carried it in the foreground leaves when it has ended, perhaps by this answer."""
+    try:
+        return connection, await ask(connection, "GET", path_of("tasks", task))
+    except EverstepError as error:
+        if not gone(error):
+            raise
+    connection = await opening.connect(Need.CARRY)
+    return connection, await ask(connection, "GET", path_of("tasks", task))
 
 
 def must_be_open(pause: Json) -> None:
