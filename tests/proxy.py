@@ -8,11 +8,32 @@ server only when it is delivered, long after its sender has lost the connection.
 import socket
 import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 COMMIT = b"COMMIT"
 How: TypeAlias = Literal["before", "after", "late"]
+
+
+@dataclass(eq=False)
+class Wire:
+    """One connection: both its ends, and what is to become of answers."""
+
+    client: socket.socket
+    server: socket.socket
+    swallow: threading.Event = field(default_factory=threading.Event)
+    """The next answer is the last thing that is heard of the server, and nobody hears it."""
+    deserted: threading.Event = field(default_factory=threading.Event)
+    """The client is gone and something is late: answers are read for nobody."""
+    over: threading.Event = field(default_factory=threading.Event)
+    """The server has nothing more to say."""
+
+    def end(self) -> None:
+        for one in (self.client, self.server):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
 
 
 class Proxy:
@@ -24,10 +45,10 @@ class Proxy:
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
         self.url = said._replace(netloc=f"{said.username}@127.0.0.1:{port}").geturl()
-        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._wires: set[Wire] = set()
         self._lock = threading.Lock()
         self._how: How | None = None
-        self._late: tuple[socket.socket, bytes] | None = None
+        self._late: tuple[Wire, bytes] | None = None
         self.down = False
         self.cuts = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -46,19 +67,17 @@ class Proxy:
     def deliver(self) -> None:
         """What is late; returns when the server is done with it."""
         assert self._late is not None
-        (server, text), self._late = self._late, None
-        with server:
-            server.sendall(text)
-            server.shutdown(socket.SHUT_WR)
-            while server.recv(65536):
-                pass
+        (wire, text), self._late = self._late, None
+        wire.server.sendall(text)
+        wire.server.shutdown(socket.SHUT_WR)
+        wire.over.wait()
 
     def cut(self) -> None:
         """All connections, now."""
         with self._lock:
-            pairs, self._pairs = self._pairs, set()
-        for pair in pairs:
-            _end(pair)
+            wires, self._wires = self._wires, set()
+        for wire in wires:
+            wire.end()
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -72,24 +91,23 @@ class Proxy:
                 except OSError:  # it is away: whoever called us learns it
                     client.close()
                     continue
-                pair = (client, server)
+                wire = Wire(client, server)
                 with self._lock:
-                    self._pairs.add(pair)
-                answers = threading.Event()
-                threading.Thread(target=self._up, args=(pair, answers), daemon=True).start()
-                threading.Thread(target=self._back, args=(pair, answers), daemon=True).start()
+                    self._wires.add(wire)
+                threading.Thread(target=self._up, args=(wire,), daemon=True).start()
+                threading.Thread(target=_back, args=(wire,), daemon=True).start()
 
-    def _up(self, pair: tuple[socket.socket, socket.socket], swallow: threading.Event) -> None:
-        client, server = pair
+    def _up(self, wire: Wire) -> None:
         held = b""
         with suppress(OSError):
-            while text := client.recv(65536):
+            while text := wire.client.recv(65536):
                 how = self._how
                 if how == "late" and b"READ ONLY" not in text:
                     held += text
                     if COMMIT in held:
-                        self._how, self._late = None, (server.dup(), held)
-                        client.close()
+                        self._how, self._late = None, (wire, held)
+                        wire.deserted.set()
+                        wire.client.close()
                         return
                     continue
                 if how is not None and COMMIT in text and b"READ ONLY" not in text:
@@ -97,23 +115,18 @@ class Proxy:
                     self.cuts += 1
                     if how == "before":
                         break
-                    swallow.set()
-                server.sendall(text)
-        if not swallow.is_set():
-            _end(pair)
-
-    def _back(self, pair: tuple[socket.socket, socket.socket], swallow: threading.Event) -> None:
-        client, server = pair
-        with suppress(OSError):
-            while text := server.recv(65536):
-                if swallow.is_set():  # the server has answered, so it is done
-                    break
-                client.sendall(text)
-        _end(pair)
+                    wire.swallow.set()
+                wire.server.sendall(text)
+        if not wire.swallow.is_set():
+            wire.end()
 
 
-def _end(pair: tuple[socket.socket, socket.socket]) -> None:
-    for one in pair:
-        with suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+def _back(wire: Wire) -> None:
+    with suppress(OSError):
+        while text := wire.server.recv(65536):
+            if wire.swallow.is_set():  # the server has answered, so it is done
+                break
+            if not wire.deserted.is_set():
+                wire.client.sendall(text)
+    wire.over.set()
+    wire.end()

@@ -20,7 +20,7 @@ from tests.fault.mutants import SOURCE
 from tests.fault.waiting import PLAN, SETTINGS
 
 ROOT = SOURCE.parent
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class World:
@@ -90,7 +90,7 @@ def opened() -> Iterator[list[World]]:
 
 @pytest.mark.req("8.2", "4.3")
 def test_killed_inside_a_backoff_only_the_remainder_is_waited(tmp_path: Path, opened: list[World]) -> None:
-    world = World(tmp_path, 1, {"times": 3, "delay": "6s"}, {})
+    world = World(tmp_path, 1, {"times": 3, "delay": "20s"}, {})
     opened.append(world)
     world.live()
     world.until(lambda: bool(world.events("step.retry_scheduled")))
@@ -113,7 +113,7 @@ def test_killed_inside_a_backoff_only_the_remainder_is_waited(tmp_path: Path, op
 def test_killed_with_an_open_breaker_it_is_still_open_and_lets_one_probe_through(
     tmp_path: Path, opened: list[World]
 ) -> None:
-    world = World(tmp_path, 3, {"times": 20, "delay": "1ms"}, {"breaker.cool_down": "5s"})
+    world = World(tmp_path, 3, {"times": 20, "delay": "1ms"}, {"breaker.cool_down": "15s"})
     opened.append(world)
     world.live()
     held = 3
