@@ -72,7 +72,7 @@ async def test_a_second_engine_is_refused_and_touches_nothing(tmp_path: Path) ->
         link.symlink_to(path)
         with pytest.raises(StoreLocked):
             await SqliteStore(link, clock=VirtualClock()).open(f.worker())
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 5
         link.unlink()
         assert snapshot(tmp_path) == before
         assert (await on.load(task)).id == task

@@ -83,7 +83,7 @@ def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:
 
 async def ended(task: Task) -> dict[str, str]:
     """How each step stands once nothing moves any more."""
-    await asyncio.wait_for(task.result(on_pause="return"), 10)
+    await asyncio.wait_for(task.result(on_pause="return"), 60)
     await task.refresh()
     return {str(path): one.status.value for path, one in task.steps.items()}
 
@@ -160,11 +160,11 @@ async def test_a_pause_inside_a_long_step_is_answered_at_once(
     if used == "graceful":
         assert (await task.refresh()).status == "pausing", "the call may end"
         calls.release.set()
-    assert (await asyncio.wait_for(task.result(on_pause="return"), 10)).status == "paused"
+    assert (await asyncio.wait_for(task.result(on_pause="return"), 60)).status == "paused"
     assert "b" not in calls.made
     calls.release.set()
     await task.resume()
-    assert (await asyncio.wait_for(task.result(), 10)).status == "completed"
+    assert (await asyncio.wait_for(task.result(), 60)).status == "completed"
 
 
 @pytest.mark.req("4.1")
@@ -190,13 +190,13 @@ async def test_what_waits_in_the_queue_can_be_paused_and_what_has_ended_cannot(t
         await queued.pause()
         assert (await queued.refresh()).status == "paused"
         calls.release.set()
-        assert (await asyncio.wait_for(first.result(), 10)).status == "completed"
+        assert (await asyncio.wait_for(first.result(), 60)).status == "completed"
         with pytest.raises(Conflict) as refused:
             await first.pause()
         assert (refused.value.code, refused.value.details["status"]) == ("illegal_state", "completed")
         assert calls.made == ["a"]
         await queued.resume()
-        assert (await asyncio.wait_for(queued.result(), 10)).status == "completed"
+        assert (await asyncio.wait_for(queued.result(), 60)).status == "completed"
 
 
 @pytest.mark.req("4.6", "DoD.8")

@@ -210,7 +210,7 @@ async def test_a_revoked_token_ends_its_streams(server: Served, hold: Hold) -> N
     async with server.socket(f"/v1/tasks/{task}/events?ticks=0", token=issued.value) as socket:
         await until(socket, "live")
         await server.engine.desk.access.revoke(issued.credential.id)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert (await close_of(socket))[0] == 4401
 
 
@@ -222,7 +222,7 @@ async def test_streams_of_one_token_are_counted(server: Served, hold: Hold) -> N
     reply = await server.http.get(path, headers={"accept": "text/event-stream"})
     assert (reply.status_code, reply.headers["retry-after"]) == (429, "5")
     await opened[0].close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             try:
                 opened[0] = await server.socket(path)

@@ -76,7 +76,7 @@ async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
     """The result, whatever it takes in virtual time."""
     waiting = asyncio.create_task(task.result(on_pause="return"))
     await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
+    return await asyncio.wait_for(waiting, 60)
 
 
 def plan_of(*steps: JsonObject, **keys: JsonValue) -> Plan:

@@ -108,7 +108,7 @@ async def test_who_has_left_does_not_take_the_place_of_the_next_probe(service: S
         await gone.cancel()
         service.up = True
         await engine.clock.advance("32s")
-        assert [(await asyncio.wait_for(task.result(), 5)).status for task in (first, kept)] == ["completed"] * 2
+        assert [(await asyncio.wait_for(task.result(), 60)).status for task in (first, kept)] == ["completed"] * 2
 
 
 @pytest.mark.req("8.3")
@@ -127,7 +127,7 @@ async def test_after_the_cool_down_one_probe_although_three_wait(service: Servic
         service.up = True
         service.slow.set()
         await engine.clock.advance("1s")
-        results = [await asyncio.wait_for(task.result(), 5) for task in waiting]
+        results = [await asyncio.wait_for(task.result(), 60) for task in waiting]
         assert [result.status for result in results] == ["completed"] * 3
         assert await engine.store.troubles.breakers() == [], "two successes close it, and nothing is left"
         assert await engine.store.check() == []
@@ -171,7 +171,7 @@ async def test_a_restart_keeps_it_open_and_lets_one_probe_through(service: Servi
         await engine.clock.advance("20m")
         for task in waiting:
             again = await engine.get(task.id)
-            assert (await asyncio.wait_for(again.result(), 5)).status == "completed"
+            assert (await asyncio.wait_for(again.result(), 60)).status == "completed"
 
 
 async def test_a_fallback_goes_on_at_once(service: Service) -> None:
@@ -266,7 +266,7 @@ async def test_a_reset_lets_those_who_wait_go_on(service: Service) -> None:
         assert [(one.breaker.key.target, one.held) for one in shown] == [("a", ((held.id, "a"),))]
         await engine.desk.troubles.reset(shown[0].breaker.key.id, who)
         await engine.clock.advance("1ms")
-        assert (await asyncio.wait_for(held.result(), 5)).status == "completed"
+        assert (await asyncio.wait_for(held.result(), 60)).status == "completed"
         assert await engine.desk.troubles.breakers(who) == []
 
 
@@ -285,5 +285,5 @@ async def test_the_settings_say_when_it_opens_and_for_how_long(service: Service)
         assert len(service.calls) == 2
         service.up = True
         await engine.clock.advance("6s")
-        assert (await asyncio.wait_for(waiting.result(), 5)).status == "completed"
+        assert (await asyncio.wait_for(waiting.result(), 60)).status == "completed"
         assert await engine.store.troubles.breakers() == []

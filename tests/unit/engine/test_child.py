@@ -42,7 +42,7 @@ async def finish(engine: TestEngine, task: Task, after: str = "10m") -> Result:
         await asyncio.sleep(0.005)
         await engine.clock.advance("1s")
     await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
+    return await asyncio.wait_for(waiting, 60)
 
 
 def trusted(*steps: JsonObject, **keys: JsonValue) -> Plan:
@@ -120,7 +120,7 @@ async def test_a_step_that_a_stranger_adds_to_a_trusted_plan_is_a_strangers(
 ) -> None:
     """Also in a fork, and after a crash."""
     task = await engine.start(trusted(HOLD))
-    await asyncio.wait_for(tools.holding.wait(), 5)
+    await asyncio.wait_for(tools.holding.wait(), 60)
     window = Window(engine)
     ops: JsonValue = [{"op": "append", "step": runs(inline({"id": "k", "tool": "test.echo"}))}]
     path = f"/v1/tasks/{task.id}/plan"
@@ -151,7 +151,7 @@ async def test_a_plan_out_of_data_is_data(engine: TestEngine, tools: Tools) -> N
 
 async def test_neither_side_loses_the_other_in_a_crash(engine: TestEngine, tools: Tools) -> None:
     task = await engine.start(trusted(runs(inline(HOLD, outputs={"l": "$${h.label}"})), outputs={"l": "${sub.l}"}))
-    await asyncio.wait_for(tools.holding.wait(), 5)
+    await asyncio.wait_for(tools.holding.wait(), 60)
     for _ in range(3):
         await engine.crash()
         await engine.clock.advance("1s")
@@ -164,7 +164,7 @@ async def test_neither_side_loses_the_other_in_a_crash(engine: TestEngine, tools
 async def test_a_cancelled_parent_cancels_its_child(engine: TestEngine, tools: Tools) -> None:
     tidy: JsonObject = {"id": "tidy", "tool": "test.echo", "with": {"label": "tidy"}}
     task = await engine.start(trusted(runs(inline(HOLD, **final(tidy)))))
-    await asyncio.wait_for(tools.holding.wait(), 5)
+    await asyncio.wait_for(tools.holding.wait(), 60)
     await task.cancel()
     assert (await finish(engine, task)).status == "cancelled"
     (child,) = await children(engine)
@@ -206,7 +206,7 @@ async def test_a_retry_makes_another_child(engine: TestEngine, tools: Tools) -> 
 
 async def test_while_it_waits_the_step_is_no_call(engine: TestEngine, tools: Tools) -> None:
     task = await engine.start(trusted(runs(inline(HOLD))))
-    await asyncio.wait_for(tools.holding.wait(), 5)
+    await asyncio.wait_for(tools.holding.wait(), 60)
     state = await engine.desk.get(task.id, engine.who)
     assert (state.in_flight, list(state.children)) == ((), ["sub"])
     assert state.steps[StepPath("sub")].status is StepStatus.RUNNING
@@ -224,7 +224,7 @@ async def test_while_it_waits_the_step_is_no_call(engine: TestEngine, tools: Too
 
 async def test_a_childs_own_pause_is_not_lifted_by_its_parent(engine: TestEngine, tools: Tools) -> None:
     task = await engine.start(trusted(runs(inline(HOLD))))
-    await asyncio.wait_for(tools.holding.wait(), 5)
+    await asyncio.wait_for(tools.holding.wait(), 60)
     (child,) = await children(engine)
     await (await engine.get(child.id)).pause(note="mine")
     await task.pause()
@@ -241,7 +241,7 @@ async def test_a_crash_between_the_pauses_of_parent_and_child_leaves_neither_run
 ) -> None:
     """What the parent's pause or resume could not tell its child any more is told when they are taken up again."""
     task = await engine.start(trusted(runs(inline(HOLD, {"id": "k", "tool": "test.echo", "with": {"label": "k"}}))))
-    await asyncio.wait_for(tools.holding.wait(), 5)
+    await asyncio.wait_for(tools.holding.wait(), 60)
     await control.pause(task.task_id, engine.who, None, engine.desk._kit)
     await engine.crash()
     tools.release.set()

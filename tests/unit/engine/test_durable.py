@@ -68,7 +68,7 @@ async def engine() -> AsyncIterator[TestEngine]:
 
 async def ends(task: Task) -> Result:
     await task.refresh()  # what was paused before does not count
-    return await asyncio.wait_for(task.result(on_pause="return"), 10)
+    return await asyncio.wait_for(task.result(on_pause="return"), 60)
 
 
 async def run(engine: TestEngine, body: Any, **inputs: Any) -> Result:

@@ -22,7 +22,7 @@ def step(**keys: JsonValue) -> JsonObject:
 async def finish(engine: TestEngine, task: Task, after: str = "20m", *, on_pause: str = "return") -> Result:
     waiting = asyncio.create_task(task.result(on_pause=on_pause))
     await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
+    return await asyncio.wait_for(waiting, 60)
 
 
 async def events(task: Task, *types: str) -> list[dict[str, Any]]:
@@ -161,7 +161,7 @@ async def test_a_step_that_the_plan_can_do_without_is_left_out_where_nobody_is_t
 async def ended(engine: TestEngine, task: Task) -> Result:
     waiting = asyncio.create_task(task.result())
     await engine.clock.advance("5s")
-    return await asyncio.wait_for(waiting, 5)
+    return await asyncio.wait_for(waiting, 60)
 
 
 async def test_a_crash_in_a_fallback_goes_on_with_that_fallback() -> None:

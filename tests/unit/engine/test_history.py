@@ -97,7 +97,7 @@ async def test_a_crash_loses_nothing_and_counts_nothing_twice(tmp_path: Path, mo
             await engine.run(steps(1, 2, 3))
             assert await counts(store_of(engine)) == {}
     for _ in range(2):
-        async with Engine(path, tools=[copy]) as engine, asyncio.timeout(10):
+        async with Engine(path, tools=[copy]) as engine, asyncio.timeout(60):
             while not await counts(store_of(engine)):  # noqa: ASYNC110 -- another duty writes it
                 await asyncio.sleep(0.01)
             assert await counts(store_of(engine)) == {("copy", "small", "succeeded"): 3}

@@ -266,15 +266,15 @@ async def test_on_a_file_and_the_judge_agrees(priced: Priced, tmp_path: Path) ->
     store = tmp_path / "everstep.db"
     async with Engine(store, tools=priced.all()) as engine:
         task = await engine.start(plan_of(asks(6), limits={"cost": 2}), limits={"calls": 4})
-        await asyncio.wait_for(task.result(on_pause="return"), 10)
+        await asyncio.wait_for(task.result(on_pause="return"), 60)
         (pause,) = (await task.refresh()).pauses
         await pause.raise_limit(100)
     async with Engine(store, tools=priced.all()) as engine:
         task = await engine.get(task.id)
-        await asyncio.wait_for(task.result(on_pause="return"), 10)
+        await asyncio.wait_for(task.result(on_pause="return"), 60)
         (pause,) = (await task.refresh()).pauses
         assert pause.title == "The task's limit of calls is reached"
         await pause.raise_limit(100)
-        assert (await asyncio.wait_for(task.result(), 10)).status == "completed"
+        assert (await asyncio.wait_for(task.result(), 60)).status == "completed"
     assert len(priced.calls) == 6
     assert [violation._asdict() for violation in checker.check(store)] == []

@@ -52,7 +52,7 @@ def plains(count: int, **keys: JsonValue) -> Plan:
 async def finished(engine: TestEngine, *tasks: Task, after: str = "10m") -> None:
     ends = [asyncio.create_task(task.result()) for task in tasks]
     await engine.clock.advance(after)
-    await asyncio.wait_for(asyncio.gather(*ends), 5)
+    await asyncio.wait_for(asyncio.gather(*ends), 60)
     await engine.clock.advance("5s")
 
 

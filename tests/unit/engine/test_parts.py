@@ -71,7 +71,7 @@ def sending(**keys: Any) -> Plan:
 async def finish(engine: TestEngine, task: Task) -> Result:
     waiting = asyncio.create_task((await task.refresh()).result(on_pause="return"))
     await engine.clock.advance("10m")
-    return await asyncio.wait_for(waiting, 5)
+    return await asyncio.wait_for(waiting, 60)
 
 
 async def statuses(task: Task) -> dict[str, str]:

@@ -215,7 +215,7 @@ async def test_fifty_cycles_with_duplicate_and_concurrent_calls_lose_nothing_and
             modes = [draw.choice(("graceful", "immediate")) for _ in range(draw.randint(1, 3))]
             await asyncio.gather(*(task.pause(mode) for mode in modes))
             if draw.random() < 0.5:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     await (await task.refresh()).result(on_pause="return")
                 before = counted.begun.total()
                 await asyncio.sleep(0.002)

@@ -205,7 +205,7 @@ async def test_a_thread_that_nobody_waits_for_keeps_its_slot_until_it_ends() -> 
         release.set()
         watch = asyncio.create_task(second.result())
         watch.add_done_callback(lambda _: done.set())
-        await asyncio.wait_for(done.wait(), 5)
+        await asyncio.wait_for(done.wait(), 60)
         assert (watch.result().status, calls) == ("completed", ["a", "b"])
 
 

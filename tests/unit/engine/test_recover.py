@@ -40,7 +40,7 @@ async def test_a_task_that_cannot_be_recovered_is_passed_over_loudly() -> None:
     stuck, other = [await engine.start(Plan.from_dict(HOLD)) for _ in range(2)]
     await engine.clock.advance("1ms")
     store.refused = stuck.task_id
-    await asyncio.wait_for(engine.crash(), 5)
+    await asyncio.wait_for(engine.crash(), 60)
     tools.release.set()
     await engine.clock.advance("1ms")
     assert (await engine.get(other.id)).status == "completed"
@@ -99,7 +99,7 @@ async def test_what_another_engine_has_taken_over_meanwhile_is_left_to_it() -> N
     task = await engine.start(Plan.from_dict(HOLD))
     await engine.clock.advance("1ms")
     store.faster = WorkerId("w_faster")
-    await asyncio.wait_for(engine.crash(), 5)
+    await asyncio.wait_for(engine.crash(), 60)
     (state,) = await store.load_tasks((task.task_id,))
     assert state is not None
     assert (state.worker, state.epoch) == ("w_faster", 3)
@@ -137,7 +137,7 @@ async def test_what_a_dead_worker_left_is_read_once() -> None:
     tasks = [await engine.start(Plan.from_dict(HOLD)) for _ in range(3)]
     await engine.clock.advance("1ms")
     store.read.clear()
-    await asyncio.wait_for(engine.crash(), 5)
+    await asyncio.wait_for(engine.crash(), 60)
     await engine.clock.advance("1ms")
     assert store.read == dict.fromkeys([task.task_id for task in tasks], 1)
     tools.release.set()

@@ -27,7 +27,7 @@ def plan(count: int) -> Plan:
 async def told(engine: TestEngine, task: Task, after: str = "10m") -> list[tuple[str, dict[str, JsonValue]]]:
     end = asyncio.create_task(task.result())
     await engine.clock.advance(after)
-    await asyncio.wait_for(end, 5)
+    await asyncio.wait_for(end, 60)
     return [(event.type, dict(event.data)) async for event in task.events(follow=False) if event.type in SCHEDULE]
 
 
@@ -47,7 +47,7 @@ async def experienced(count: int, *, first: str, then: list[str], store: MemoryS
     tasks = [await engine.start(plan(count)) for _ in range(20)]
     ends = asyncio.gather(*(task.result() for task in tasks))
     await engine.clock.advance("10m")
-    await asyncio.wait_for(ends, 5)
+    await asyncio.wait_for(ends, 60)
     return engine
 
 

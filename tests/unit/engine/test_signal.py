@@ -38,7 +38,7 @@ def plan(*steps: JsonObject, **keys: JsonValue) -> Plan:
 
 async def ends(engine: TestEngine, task: Task) -> JsonValue:
     await engine.clock.advance("1s")
-    result = await asyncio.wait_for(task.result(on_pause="return"), 5)
+    result = await asyncio.wait_for(task.result(on_pause="return"), 60)
     assert result.status == "completed", result.error
     return result.outputs["got"] if result.outputs else None
 
@@ -116,7 +116,7 @@ async def test_past_its_time_the_step_has_failed(engine: TestEngine) -> None:
     task = await engine.start(plan(waits(timeout="10m")))
     rescued = await engine.start(plan({**waits("order-2", timeout="10m"), "fallback": [{"value": {"data": "none"}}]}))
     await engine.clock.advance("11m")
-    result = await asyncio.wait_for(task.result(), 5)
+    result = await asyncio.wait_for(task.result(), 60)
     assert (result.status, result.error and result.error["code"]) == ("failed", "wait_timeout")
     assert await ends(engine, rescued) == {"data": "none"}
     assert await engine.signal("paid", "order-1") == 0, "nobody waits any more"
@@ -158,7 +158,7 @@ async def test_who_waits_takes_no_place(engine: TestEngine, tools: Tools) -> Non
         Plan.from_dict({"name": "b", "steps": [{"id": "w", "tool": "test.echo", "with": {"value": 1, "label": "w"}}]})
     )
     await engine.clock.advance("1s")
-    assert (await asyncio.wait_for(busy.result(), 5)).status == "completed"
+    assert (await asyncio.wait_for(busy.result(), 60)).status == "completed"
     assert await engine.signal("paid", "order-1") == 200
     for one in waiting:
         await ends(engine, one)
@@ -217,7 +217,7 @@ async def test_a_cancelled_task_waits_no_longer(engine: TestEngine) -> None:
 async def test_a_wait_is_for_one_thing(engine: TestEngine, arguments: JsonObject) -> None:
     task = await engine.start(plan({"id": "w", "tool": "wait", "with": arguments}))
     await engine.clock.advance("1s")
-    result = await asyncio.wait_for(task.result(on_pause="return"), 5)
+    result = await asyncio.wait_for(task.result(on_pause="return"), 60)
     assert result.error is not None
     assert result.error["category"] == "configuration"
 
@@ -284,7 +284,7 @@ async def test_who_asks_while_the_walk_tidies_up_gets_the_result(
     monkeypatch.setattr(signals, "listen", find_nothing)
     monkeypatch.setattr(signals, "leave", slowly)
     task = await engine.start(plan(waits()))
-    await asyncio.wait_for(tidying.wait(), 5)
+    await asyncio.wait_for(tidying.wait(), 60)
     assert task.status != "completed", "an old view"
-    assert (await asyncio.wait_for(task.result(), 5)).status == "completed"
+    assert (await asyncio.wait_for(task.result(), 60)).status == "completed"
     go_on.set()

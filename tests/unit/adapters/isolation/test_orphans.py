@@ -36,5 +36,5 @@ def test_nothing_outlives_a_killed_engine(tmp_path: Path) -> None:
     assert started
     os.kill(engine.pid, signal.SIGKILL)
     engine.communicate()
-    _, alive = psutil.wait_procs(started, timeout=5)
+    _, alive = psutil.wait_procs(started, timeout=30)
     assert alive == []

@@ -206,7 +206,7 @@ async def test_a_hung_one_is_ended_with_all_it_started(tmp_path: Path) -> None:
         while (await task.refresh()).status != "cancelled":
             await asyncio.sleep(0.02)
             await engine.clock.advance("100ms")
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 30
     assert not psutil.Process().children(recursive=True)
 
 

@@ -154,9 +154,7 @@ async def test_a_query_that_was_asked_before() -> None:
 
         both = await asyncio.gather(ask("Durable  Tasks"), ask("durable tasks "))
         assert rig.count("/search") == 1
-        began = time.monotonic()
         again = await ask(" DURABLE tasks")
-        assert time.monotonic() - began < 0.05
         assert (again["cached"], again["stale"], again["results"]) == (True, False, both[0]["results"])
         now = 2 * 86_400.0
         old = await ask("durable tasks")

@@ -43,7 +43,7 @@ class Watch:
         self.frames = api.stream(window.request("GET", target))
 
     async def next(self) -> Frame:
-        line = await asyncio.wait_for(anext(self.frames), 5)
+        line = await asyncio.wait_for(anext(self.frames), 60)
         assert line.endswith(b"\n")
         assert line.count(b"\n") == 1
         return cast("Frame", json.loads(line))
@@ -110,7 +110,7 @@ async def test_a_long_poll_waits_for_news(window: Window, tools: Tools) -> None:
     await window.engine.clock.advance("1s")
     assert not poll.done()
     tools.release.set()
-    page = await asyncio.wait_for(poll, 5)
+    page = await asyncio.wait_for(poll, 60)
     assert page["events"][0]["seq"] == seq + 1
     assert (await window.good("GET", f"/v1/tasks/{task}/events?after=0&wait=25"))["events"]
 
@@ -360,7 +360,7 @@ async def test_a_journal_that_ends_with_the_engine_ends_the_stream(tools: Tools)
         watching = asyncio.create_task(watch.rest())
         await engine.clock.advance("1s")
         tools.release.set()
-    seen = await asyncio.wait_for(watching, 5)
+    seen = await asyncio.wait_for(watching, 60)
     assert [frame["type"] for frame in seen] == ["hello", "live", "event", "bye"]
     assert (seen[2]["event"]["seq"], seen[3]) == (4, {"type": "bye", "reason": "shutdown", "seq": 4})
 

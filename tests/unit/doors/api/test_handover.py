@@ -87,7 +87,7 @@ class Seen:
     async def up_to(self, seq: int) -> list[int]:
         while not self.seqs or self.seqs[-1] < seq:
             self.news.clear()
-            await asyncio.wait_for(self.news.wait(), 5)
+            await asyncio.wait_for(self.news.wait(), 60)
         self._reading.cancel()
         await asyncio.wait((self._reading,))
         return self.seqs

@@ -27,7 +27,7 @@ class Watch:
         self._lines = window.api.stream(window.request("GET", f"/v1/events{query}", **more))
 
     async def next(self) -> Frame:
-        frame: Frame = json.loads(await asyncio.wait_for(anext(self._lines), 5))
+        frame: Frame = json.loads(await asyncio.wait_for(anext(self._lines), 60))
         return frame
 
     async def until(self, kind: str) -> list[Frame]:
@@ -112,7 +112,7 @@ async def test_a_page_waits_for_news_and_gives_the_next_cursor(window: Window) -
     await window.engine.clock.advance("1s")
     assert not poll.done()
     task = (await window.start(ECHO))["id"]
-    page = await asyncio.wait_for(poll, 5)
+    page = await asyncio.wait_for(poll, 60)
     seen = page["events"]
     while not page["live"] or len(seen) < 5:
         page = await window.good("GET", f"/v1/events?after={page['next_after']}&limit=2&wait=1")
