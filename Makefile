@@ -59,10 +59,10 @@ bench-peers: $(READY) ## the same workload by DBOS, LangGraph, Restate, Temporal
 
 # What fits into an hour on two cores. Results go to torture-results.jsonl, line by line: interrupted, it goes on where it
 # stopped. The report is docs/proof.md.
-torture: $(READY) ## the long fault suites, up to an hour, and their report
+torture: $(READY) long-parts ## the long fault suites, up to an hour, and their report
 	$(BIN)/python -m tests.fault.torture
 
-torture-release: $(READY) ## the same with the largest figures; a day, and it can be interrupted
+torture-release: $(READY) long-parts ## the same with the largest figures; a day, and it can be interrupted
 	$(BIN)/python -m tests.fault.torture --release
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
@@ -89,12 +89,20 @@ $(DASHBOARD): $(READY) $(shell find dashboard -path '*/node_modules' -prune -o -
 	$(BIN)/python scripts/build_dashboard.py
 	@touch $@
 
-# What the tests drive and Python cannot install: a browser, and a pooler before the database.
-.PHONY: parts
+# What the tests drive and Python cannot install, as COMMAND,OR,THAT:PACKAGE: a browser, a pooler before the database, a tracer of
+# system calls; for the long suites also a machine with a kernel of its own.
+PARTS := chromium,chromium-browser,google-chrome:chromium pgbouncer:pgbouncer strace:strace
+LONG_PARTS := qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
+.PHONY: parts long-parts
 parts:
-	@missing=; \
-	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing="$$missing chromium"; \
-	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing="$$missing pgbouncer"; \
+	@$(call install,$(PARTS))
+long-parts: parts
+	@$(call install,$(LONG_PARTS))
+
+install = missing=; for part in $(1); do \
+		found=; for one in $$(echo $${part%:*} | tr , ' '); do found="$$found$$(PATH="$$PATH:/usr/sbin" command -v $$one)"; done; \
+		[ -n "$$found" ] || missing="$$missing $${part\#*:}"; \
+	done; \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; \
 		else echo "missing here: apt-get install$$missing" >&2; exit 1; fi; \
