@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from everstep.torture.results import Results
@@ -36,6 +37,14 @@ def test_a_part_that_fails_or_hangs_is_told_and_the_others_go_on(run: Run) -> No
     said = {line["fault"]: line["said"] for line in lines}
     assert (said["part good"], said["part bad"]) == ("42 kills", "C4 7")
     assert said["part hangs"].startswith("cut off after")
+
+
+def test_what_a_part_that_is_cut_off_has_started_ends_with_it(run: Run, tmp_path: Path) -> None:
+    other = f"import subprocess, time; one = subprocess.Popen(['sleep', '600'], start_new_session=True); \
+open({str(tmp_path / 'pid')!r}, 'w').write(str(one.pid)); time.sleep(600)"
+    run.all([Script("hangs", other, 0.05)])
+    pid = int((tmp_path / "pid").read_text())
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def test_what_passed_is_not_repeated_and_what_failed_is(run: Run, tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
+import psutil
+
 from everstep.torture.results import Line, Results, verdict
 
 LOGS = Path("torture-logs")
@@ -105,13 +107,24 @@ def play(part: Part) -> Line:
         except subprocess.TimeoutExpired:
             code = None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # and whatever it left behind, or itself
+            end(process.pid)
             process.wait()
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     said_last = f"cut off after {part.minutes:g} min; " if code is None else ""
     last = said_last + (lines[-1] if lines else "")
     return {"verdict": verdict(code != 0), "command": command_of(part), "said": last[:SAID_MAX]}
+
+
+def end(pid: int) -> None:
+    """A part and whatever it has started, also in sessions of their own; of one that has ended, what it left behind."""
+    started: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        started = psutil.Process(pid).children(recursive=True)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    for one in started:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 def command_of(part: Part) -> str:
