@@ -40,7 +40,7 @@ class Elsewhere(Loop):
             return
         if task is not None:
             self._telling.add(task)
-        self._wake.set()
+        self._wake.call()
 
     def hear(self, task: TaskId) -> None:
         """What others say of a task is a hint as any."""
@@ -58,13 +58,13 @@ class Elsewhere(Loop):
     def look_again(self) -> None:
         """Every task that is held is looked at."""
         self._everything = True
-        self._wake.set()
+        self._wake.call()
 
     async def carry(self) -> None:
         """Until stopped."""
         opened = False
         while not self._kit.closing:
-            self._wake.clear()
+            self._wake.listen()
             try:
                 if not opened:
                     await self._driver.open(self._apart)
@@ -74,13 +74,13 @@ class Elsewhere(Loop):
             except StoreError as error:
                 self._kit.sink.trouble("cannot have tasks carried", error)
                 await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + TROUBLE_MS))
-                self._wake.set()
-            await self._wait()
+                self._wake.call()
+            await self._wake.wait()
 
     async def stop(self, grace_s: float) -> None:
         """Planned stop: calls get their grace, and what is left is given up by others."""
         self._kit.closing = True
-        self._wake.set()
+        self._wake.call()
         await self._driver.close(grace_s)
         await super().stop(grace_s)
 

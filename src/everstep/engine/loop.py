@@ -43,7 +43,7 @@ class Loop:
         self._nudged: set[TaskId] = set()
         self._adopting: dict[TaskId, bool] = {}
         """Tasks that are being created with a place here; true once somebody has sent a command."""
-        self._asked = 0
+        self._reserved = 0
         """Places for tasks that are being claimed."""
         self._open = False
         self._errands: set[asyncio.Task[None]] = set()
@@ -58,7 +58,7 @@ class Loop:
 
     @property
     def _free(self) -> int:
-        taken = len(self._walks) + len(self._adopting) + self._asked
+        taken = len(self._walks) + len(self._adopting) + self._reserved
         return self._kit.passage.places(self._kit.limits.tasks) - taken
 
     def give_back(self, task: TaskId) -> None:
@@ -239,11 +239,11 @@ class Loop:
             return
         self._more = False
         self._nudged.clear()
-        self._asked = room  # who is created meanwhile takes none of these places
+        self._reserved = room  # who is created meanwhile takes none of these places
         try:
             await self._fill(room)
         finally:
-            self._asked = 0
+            self._reserved = 0
         if not self._more:
             self.fresh.forget()
 
