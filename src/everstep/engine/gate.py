@@ -8,13 +8,11 @@ from typing import Literal, TypeAlias
 
 from everstep.domain import events as e
 from everstep.domain.graph import Wired
-from everstep.domain.ids import TaskId
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState
 from everstep.domain.titles import step_title
 from everstep.engine.allowed import instead_of_quota, instead_of_turn
 from everstep.engine.catalog import Checked
-from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap
 from everstep.engine.passage import Allowance, RateWish
 from everstep.engine.timing import too_late
@@ -75,12 +73,3 @@ def _wait(lap: Lap, step: StepState, waiting: e.StepWaiting) -> None:
     if step.status is StepStatus.PENDING:
         lap.say(e.StepStarted(title=step_title(lap.state, step.path)), step.path)
     lap.say(waiting, step.path)
-
-
-def forget(task: TaskId, kit: Kit) -> None:
-    """The task is not carried here any more."""
-    kit.passage.pools.leave(task)
-    if kit.passage.shared is not None:
-        kit.passage.shared.leave(task)
-    for key in [key for key in kit.passage.reserved if key[0] == task]:
-        del kit.passage.reserved[key]

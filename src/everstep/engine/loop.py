@@ -11,7 +11,6 @@ from typing import Any
 from everstep.domain.errors import LeaseLost, StoreError
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.task import Intent, Lease, TaskState
-from everstep.engine import gate
 from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
 from everstep.engine.fresh import Fresh
 from everstep.engine.give_up import give_up
@@ -64,7 +63,7 @@ class Loop:
     def give_back(self, task: TaskId) -> None:
         """The place is not needed after all; giving back twice is harmless."""
         if self._adopting.pop(task, None) is not None:
-            gate.forget(task, self._kit)
+            self._kit.passage.forget(task)
             self._wake.call()  # somebody may have found no room because of it
 
     def _has_slot(self, task: TaskId) -> None:
@@ -72,7 +71,7 @@ class Loop:
         if task in self._walks or task in self._dormant or task in self._adopting:
             self.nudge(task)
         else:
-            self._kit.loop.call_soon(gate.forget, task, self._kit)
+            self._kit.loop.call_soon(self._kit.passage.forget, task)
 
     def adopt(self, held: HeldTask, intents: Sequence[Intent]) -> None:
         """Walk on with a task that began in the transaction that created it."""
@@ -206,7 +205,7 @@ class Loop:
         self._suspect.forget()
         self._wake.next_due = None
         for task in held:
-            gate.forget(task, self._kit)
+            self._kit.passage.forget(task)
         self.nudge()
 
     @property
@@ -338,7 +337,7 @@ class Loop:
     def _forget(self, task: TaskId, walk: Walk) -> None:
         """It needs no place any more, unless a later walk has it."""
         if self._walks.get(task) is walk:
-            gate.forget(task, self._kit)
+            self._kit.passage.forget(task)
 
     async def _wake_dormant(self) -> None:
         now = self._kit.clock.now()
@@ -373,7 +372,7 @@ class Loop:
             self._walk(HeldTask(lease, state))
             self._walks[task].tell()
         else:
-            gate.forget(task, self._kit)
+            self._kit.passage.forget(task)
 
     async def _hand_back(self, lease: Lease) -> None:
         """Its walk could not go on, and it is still ours: as soon as the store lets us, it can be claimed again."""

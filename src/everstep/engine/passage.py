@@ -136,6 +136,14 @@ class Passage:
                 max(turns) if len(turns) == len(places) else None
             )
 
+    def forget(self, task: TaskId) -> None:
+        """The task is not carried here any more."""
+        self.pools.leave(task)
+        if self.shared is not None:
+            self.shared.leave(task)
+        for key in [key for key in self.reserved if key[0] == task]:
+            del self.reserved[key]
+
     def used(self, places: Sequence[Place]) -> None:
         """What a lap did with these is durable."""
         for place in places:
