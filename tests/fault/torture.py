@@ -34,6 +34,8 @@ LANES = 2
 NICE = 5
 """Of parts that are patient: enough to be no trouble, and not so much that they would never end."""
 SAID_MAX = 2_000
+END_S = 10
+"""A process that is killed may take so long to be gone."""
 SLOWER = 24
 """How much more time a part has on the day before a release."""
 
@@ -125,6 +127,7 @@ def end(pid: int) -> None:
     for one in started:
         with contextlib.suppress(psutil.NoSuchProcess):
             one.kill()
+    psutil.wait_procs(started, timeout=END_S)
 
 
 def command_of(part: Part) -> str:
