@@ -114,6 +114,8 @@ def test_every_answer_to_every_pause(stage: Stage, browser: Browser, kind: str) 
                 expect(page.get_by_role("article")).to_contain_text(SHOWN[kind])
                 give(page, pause, kind, answer)
                 expect(page.get_by_text("Answered by local (http)")).to_be_visible()
+                row = page.locator(f".inbox-row[href$='{pause['id']}']")
+                expect(row).to_contain_text("by local")  # it has left its place: no row moves while the next is clicked
                 if width < 600:
                     page.locator(".item-head .back").click()
     for answer, task in zip(answers, tasks, strict=True):
