@@ -24,7 +24,12 @@ export const answers = resource(async () => {
   const found = (await get<Page<Pause>>("/v1/inbox?answered=1&limit=20")).items.filter((pause) => inInbox(pause.reason.type));
   return found.sort((a, b) => (b.answered?.at ?? "").localeCompare(a.answered?.at ?? ""));
 }, 1000);
-export const needsYou = computed(() => inbox.value.value?.length ?? 0);
+/** What nobody has answered: both are read one after the other, and nothing stands in both. */
+export const waiting = computed(() => {
+  const answered = new Set((answers.value.value ?? []).map((pause) => pause.id));
+  return inbox.value.value?.filter((pause) => !answered.has(pause.id)) ?? null;
+});
+export const needsYou = computed(() => waiting.value?.length ?? 0);
 
 onReturn(() => inbox.stale());
 onEvent((event) => {

@@ -6,7 +6,7 @@ import { Refused } from "../client/client.ts";
 import type { Pause } from "../data/api.ts";
 import { at } from "../data/base.ts";
 import { now } from "../data/clock.ts";
-import { answers, inbox } from "../data/inbox.ts";
+import { answers, inbox, waiting } from "../data/inbox.ts";
 import { onEvent, onReturn } from "../data/live.ts";
 import { resource } from "../data/resource.ts";
 import { get } from "../data/session.ts";
@@ -19,7 +19,7 @@ import { Ago, ErrorCard, Panel, Said, To } from "../ui/parts.tsx";
 export function InboxPage() {
   const { params } = useRoute();
   const chosen = params.pause ?? null;
-  const pauses = inbox.value.value;
+  const pauses = waiting.value;
   const { route } = useLocation();
   useEffect(() => {
     void inbox.refresh();
@@ -28,7 +28,7 @@ export function InboxPage() {
   const today = (answers.value.value ?? []).filter((pause) => new Date(pause.answered?.at ?? 0).toDateString() === new Date(now.value).toDateString());
   useLayoutEffect(() => {
     const step = (by: number) => () => {
-      const ids = (inbox.value.peek() ?? []).map((pause) => pause.id);
+      const ids = (waiting.peek() ?? []).map((pause) => pause.id);
       const next = ids[Math.max(0, Math.min(ids.length - 1, ids.indexOf(chosen ?? "") + by))];
       if (next) route(at(`/inbox/${next}`));
     };
@@ -89,7 +89,7 @@ function ItemPage({ id }: { id: string }) {
   const pause = read.value.value;
   if (error instanceof Refused && error.status === 404) return <div class="empty"><h2>There is no such question here.</h2><To path="/inbox" class="button">Inbox</To></div>;
   if (pause === null) return error ? <ErrorCard error={error} /> : <p class="muted pad" role="status">Reading…</p>;
-  const more = (inbox.value.value ?? []).filter((one) => one.id !== id);
+  const more = (waiting.value ?? []).filter((one) => one.id !== id);
   return (
     <div class="item">
       <p class="item-head small"><To path="/inbox" class="button plain back"><Icon name="back" />Inbox</To><span class="grow" />task <To path={`/tasks/${pause.task}${pause.step ? `?step=${encodeURIComponent(pause.step)}` : ""}`} class="mono">{shortId(pause.task)}</To>{pause.step && <span class="muted">step {pause.step}</span>}</p>

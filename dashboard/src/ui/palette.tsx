@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { Page, PlanRow, Task } from "../data/api.ts";
 import { at } from "../data/base.ts";
-import { inbox } from "../data/inbox.ts";
+import { waiting } from "../data/inbox.ts";
 import { get } from "../data/session.ts";
 import { ofTask } from "../logic/status.ts";
 import { visible } from "../logic/text.ts";
@@ -44,7 +44,7 @@ export function Palette({ onClose, commands }: { onClose: () => void; commands: 
     const buttons = [...document.querySelectorAll<HTMLButtonElement>(".task-actions button:not(:disabled, [aria-haspopup])")].map((one): Entry => ({ id: `act-${one.textContent}`, label: (one.firstChild?.textContent ?? "").trim(), hint: "this task", act: () => one.click() }));
     const all: Entry[] = [
       ...buttons, ...PLACES.map(([path, name]): Entry => ({ id: path, label: name, hint: "place", act: go(path) })), ...commands,
-      ...(inbox.value.value ?? []).slice(0, 20).map((pause): Entry => ({ id: pause.id, label: pause.title, hint: "needs you", act: go(`/inbox/${pause.id}`) })),
+      ...(waiting.value ?? []).slice(0, 20).map((pause): Entry => ({ id: pause.id, label: pause.title, hint: "needs you", act: go(`/inbox/${pause.id}`) })),
       ...offered.value,
       ...plans.map((plan): Entry => ({ id: `plan-${plan.name}`, label: `Start ${plan.name}`, hint: "plan", act: go(`/plans/${encodeURIComponent(plan.name)}`) })),
     ].filter((one) => one.label.toLowerCase().includes(wanted) || one.hint.includes(wanted));
