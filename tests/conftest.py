@@ -1,4 +1,4 @@
-"""What every test shares: the requirement map, and Hypothesis without deadlines."""
+"""What every test shares: the requirement map, Hypothesis without deadlines, and the long ones first."""
 
 import os
 
@@ -18,6 +18,12 @@ hypothesis.settings.load_profile("everstep")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """For faults that come in a moment."""
     parser.addoption("--times", type=int, default=1, help="every test so often")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Half a minute and more is begun first: else the other workers would wait for it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture

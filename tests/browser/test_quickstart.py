@@ -121,6 +121,7 @@ def approve_in_the_browser(walk: Walk, browser: Browser) -> None:
     assert complaints == []
 
 
+@pytest.mark.long
 @pytest.mark.req("DoD.11", "US.1")
 def test_ten_minutes(built: None, walk: Walk, browser: Browser) -> None:
     said: dict[str, str] = {}

@@ -72,6 +72,7 @@ def test_chaos_holds_the_world_against_the_journal(here: Project) -> None:
     assert (probed["type"], probed["data"]["via"]) == ("step.completed", "probe")
 
 
+@pytest.mark.long
 def test_a_release_is_rejected_and_done_better_in_a_fork(here: Project) -> None:
     done = here.run("demo", "release", "--chaos", "--fast", "--kills", "1", "--json", "--keep")
     result = done.lines[-1]

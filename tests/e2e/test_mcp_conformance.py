@@ -30,6 +30,7 @@ def tasks_over_the_wire(folder: Path) -> dict[str, dict[str, str]]:
         fixture.wait()
 
 
+@pytest.mark.long
 @pytest.mark.req("INTG-05")
 def test_every_check_about_tasks_of_the_official_suite(tmp_path: Path) -> None:
     try:

@@ -119,6 +119,7 @@ def workers(folder: Path) -> Iterator[None]:
             one.wait(60)
 
 
+@pytest.mark.long
 @pytest.mark.req("X.2")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_journal_on_a_file_and_on_a_fleet(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

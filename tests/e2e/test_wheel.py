@@ -37,6 +37,7 @@ def recipe(word: str) -> list[str]:
     return re.findall(rf"^{word} (.*)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+@pytest.mark.long
 @pytest.mark.req("DoD.11")
 @pytest.mark.timeout(900)
 def test_a_wheel_in_an_empty_environment(tmp_path: Path) -> None:

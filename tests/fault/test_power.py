@@ -12,6 +12,7 @@ STATES = 60
 """`make torture` builds ten thousand."""
 
 
+@pytest.mark.long
 @pytest.mark.req("C.2")
 @pytest.mark.parametrize("durability", ["power", "process"])
 def test_every_state_that_a_disk_can_be_left_in_is_sound(durability: str) -> None:

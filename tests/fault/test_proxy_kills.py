@@ -10,6 +10,7 @@ KILLS = 20
 """`make torture` makes 200."""
 
 
+@pytest.mark.long
 @pytest.mark.req("X.5")
 def test_kills_of_proxy_client_and_server(tmp_path: Path) -> None:
     wrong, seen = campaign(tmp_path, KILLS, seed=1)

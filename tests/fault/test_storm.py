@@ -45,6 +45,7 @@ def blowing(folder: Path, process: "subprocess.Popen[bytes]") -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(STORMS))
 def test_killed_in_a_storm(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -9,6 +9,7 @@ from tests.postgres import schema
 from tests.temporal import dev_server
 
 
+@pytest.mark.long
 @pytest.mark.req("X.3")
 async def test_two_workers_and_the_server_are_killed_and_come_back(tmp_path: Path) -> None:
     """The small form of the campaign: `once` calls are not repeated, and every task ends."""

@@ -240,4 +240,4 @@ Machine.TestCase.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-TestMachine = pytest.mark.req("4.5")(Machine.TestCase)
+TestMachine = pytest.mark.long(pytest.mark.req("4.5")(Machine.TestCase))
