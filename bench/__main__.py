@@ -15,7 +15,7 @@ from bench.kept import OUT, ROOT, keep
 from bench.report import Pair, failures, figures, lines
 
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
-CELLS = ("seq", "100")
+CELLS = ("seq", "100", "1000")
 STARTS = 7
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import psutil
 
 from bench.everstep_cells import write_plan
+from bench.kept import Figure, at_most, keep
 from bench.workload import STEPS, result
 from everstep import Ctx, Engine, Plan, tool
 from everstep.bootstrap import run_process
@@ -90,6 +91,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="es-") as folder:
         figures = measure(Path(folder), tasks)
     print(json.dumps(figures))
+    kept = [
+        at_most(f"all {tasks:,} move again", figures["move_s"], MOVE_MAX_S, "s"),
+        Figure("all have ended", f"{figures['end_s']:.2f} s"),
+    ]
+    keep(f"{tasks:,} half-done tasks after kill -9", f"python -m bench.recovery {tasks}", kept, figures)
     return int(figures["move_s"] > MOVE_MAX_S)
 
 

@@ -31,7 +31,9 @@ class Cell:
         return self.lanes * self.tasks_per_lane * STEPS
 
 
-CELLS = {cell.name: cell for cell in (Cell("seq", 1, 200), Cell("100", 100, 20), Cell("rss", 100, 10))}
+CELLS = {
+    cell.name: cell for cell in (Cell("seq", 1, 200), Cell("100", 100, 20), Cell("1000", 1000, 3), Cell("rss", 100, 10))
+}
 
 
 @dataclass(frozen=True)
