@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.e2e.carrier import MARKS
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 240
 
 
 class World:
@@ -29,6 +31,13 @@ class World:
     def marks(self) -> list[str]:
         """What tools have done in the world, in order."""
         return self._marks.read_text(encoding="utf-8").splitlines() if self._marks.exists() else []
+
+    def until_marked(self, count: int) -> None:
+        """Wait until tools have left so many marks: a task that was started may still wait for its place."""
+        latest = time.monotonic() + PATIENCE_S
+        while len(self.marks()) < count:
+            assert time.monotonic() < latest, self.marks()[-3:]
+            time.sleep(0.01)
 
     def carrier(
         self, command: str, *, count: int = 1, before: Sequence[str] = (), **environment: str

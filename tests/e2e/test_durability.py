@@ -101,6 +101,7 @@ def test_a_dead_engines_task_is_found_at_the_next_start_and_never_left_running(w
     world.write_plan([{"id": "a", "tool": "carrier.hold", "with": {"label": "held"}}])
     first = world.carrier("start")
     until(first, "started")
+    world.until_marked(1)
     kill(first)
     assert query(world, "SELECT status FROM tasks") == [("running",)]
     second = world.carrier("carry", EVERSTEP_FAILPOINTS="gate.scan.after:1=sigkill")

@@ -29,6 +29,7 @@ def held(world: World, count: int) -> None:
     world.write_plan([{"id": "a", "tool": "carrier.hold", "with": {"label": "held"}}])
     process = world.carrier("start", count=count, EVERSTEP_ENGINE__TASKS=str(count))
     until(process, "started")
+    world.until_marked(count)
     kill(process)
 
 

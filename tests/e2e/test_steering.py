@@ -211,6 +211,7 @@ def test_each_task_is_after_a_kill_what_it_was_before(tmp_path: Path) -> None:
         world.write_plan([{"id": "r", "tool": "carrier.hold", "with": {"label": "held"}}], name="runs")
         running = world.carrier("start", count=4, EVERSTEP_ENGINE__TASKS="1")
         until(running, "started")
+        world.until_marked(2)
         kill(running)
         before = status_by_plan(world)
         assert before == [("ended", "completed"), ("asks", "paused"), ("runs", "running"), *[("runs", "queued")] * 3]
@@ -222,6 +223,7 @@ def test_each_task_is_after_a_kill_what_it_was_before(tmp_path: Path) -> None:
             ]  # fmt: skip
         carrying = world.carrier("start", count=4, EVERSTEP_ENGINE__TASKS="1")
         until(carrying, "started")
+        world.until_marked(3)
         kill(carrying)
         assert status_by_plan(world)[2:] == [("runs", "running"), *[("runs", "queued")] * 3], "the oldest goes first"
     finally:

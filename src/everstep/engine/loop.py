@@ -42,29 +42,23 @@ class Loop:
         self._nudged: set[TaskId] = set()
         self._adopting: dict[TaskId, bool] = {}
         """Tasks that are being created with a place here; true once somebody has sent a command."""
-        self._at_rest = asyncio.Event()  # nothing is being claimed
-        self._at_rest.set()
+        self._reserved = 0
+        """Places for tasks that are being claimed."""
         self._open = False
         self._errands: set[asyncio.Task[None]] = set()
         kit.passage.pools.wake = self._has_slot
 
-    async def place_for(self, task: TaskId) -> bool:
+    def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once: there is room, and nobody waits before it. Keeps the place."""
-        if self._has_room and not self._at_rest.is_set():
-            await self._at_rest.wait()  # who is being claimed was there before
-        if not self._has_room or not self._at_rest.is_set():
+        if not self._open or self._more or self._free <= 0 or self._kit.closing or self._kit.passage.closed:
             return False
         self._adopting[task] = False
         return True
 
     @property
-    def _has_room(self) -> bool:
-        return self._open and not self._more and self._room > 0
-
-    @property
-    def _room(self) -> int:
-        places = 0 if self._kit.closing else self._kit.passage.places(self._kit.limits.tasks)
-        return places - len(self._walks) - len(self._adopting)
+    def _free(self) -> int:
+        taken = len(self._walks) + len(self._adopting) + self._reserved
+        return self._kit.passage.places(self._kit.limits.tasks) - taken
 
     def give_back(self, task: TaskId) -> None:
         """The place is not needed after all; giving back twice is harmless."""
@@ -239,16 +233,16 @@ class Loop:
         return len(self._walks)
 
     async def _claim(self) -> None:
-        room = self._room
-        if room <= 0 or not self._more:
+        room = self._free
+        if room <= 0 or not self._more or self._kit.closing or self._kit.passage.closed:
             return
         self._more = False
         self._nudged.clear()
-        self._at_rest.clear()
+        self._reserved = room  # who is created meanwhile takes none of these places
         try:
             await self._fill(room)
         finally:
-            self._at_rest.set()
+            self._reserved = 0
         if not self._more:
             self.fresh.forget()
 
@@ -275,8 +269,9 @@ class Loop:
             raise
 
     async def _begin(self, waiting: deque[Claimed]) -> None:
+        """Each leaves the line when it is carried, or handed back."""
         states = await self.fresh.states(waiting, self._kit.store)
-        while waiting:  # each leaves the line when it is carried, or handed back
+        while waiting:
             one = waiting[0]
             self._kit.feed.publish(one.events)
             state = states[one.lease.task]

@@ -84,8 +84,6 @@ class Passage:
 
     def places(self, most: int) -> int:
         """How many tasks are carried at the same time: fewer while little is left."""
-        if self.closed:
-            return 0
         return most if self.load is Load.EASE else max(1, most // FEWER)
 
     def allowance(self, tool: ToolSpec, target: str, further: Sequence[tuple[str, str]] = ()) -> Allowance | None:

@@ -42,7 +42,7 @@ class Begun:
 class Places(Protocol):
     """Who carries tasks here."""
 
-    async def place_for(self, task: TaskId) -> bool:
+    def place_for(self, task: TaskId) -> bool:
         """Whether a new task may begin at once; keeps the place."""
 
     def give_back(self, task: TaskId) -> None:
@@ -62,7 +62,7 @@ async def submit(request: Request, kit: Kit, places: Places) -> Submitted:
     try:
         if inputs.by_reference and inputs.raw is not None:
             await kit.store.put_payloads([(inputs.digest, inputs.raw)])
-        elif await places.place_for(task):
+        elif places.place_for(task):
             state = fold(None, request.owner, event)
             begun = None if missing_tools(state, kit) else begin_here(state, kit, at)
         new = _new_task(request, event, created, None if begun is None else begun[1], kit=kit)

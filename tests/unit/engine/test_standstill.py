@@ -157,11 +157,9 @@ async def test_who_is_created_during_a_claim_takes_no_place_of_it(
         held = Held(engine.store, "claim_tasks", monkeypatch)
         await engine.desk.lift_halt()
         await asyncio.wait_for(held.done.wait(), WITHIN_S)
-        starting = asyncio.ensure_future(engine.start(chain("later")))
-        await asyncio.sleep(0)
+        later = await engine.start(chain("later"))
         held.go_on.set()
         await asyncio.wait_for(tools.holding.wait(), WITHIN_S)
-        later = await asyncio.wait_for(starting, WITHIN_S)
         assert tools.calls == {"claimed": 1}
         tools.release.set()
         assert [await status(one) for one in (claimed, later)] == ["completed"] * 2
