@@ -366,7 +366,7 @@ async def test_a_disk_that_fails_while_the_wal_is_cut_is_waited_for(
     async with opened(tmp_path / "everstep.db") as on:
         state = await on.held()
         full.set()
-        done(await on.commit(await noted(on, state.id, "then it is full")))
+        await asyncio.wait_for(later(on, state.id), 60)  # the writer may have been at rest before it
         assert await asyncio.to_thread(failed.wait, 60)
         await asyncio.wait_for(later(on, state.id), 60)
         await on.sound()
