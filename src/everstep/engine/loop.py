@@ -238,7 +238,8 @@ class Loop:
             return
         self._more = False
         self._nudged.clear()
-        self._reserved = room  # who is created meanwhile takes none of these places
+        if self._kit.store.news is None:  # in a fleet claims never cease: nobody would begin where it is created
+            self._reserved = room
         try:
             await self._fill(room)
         finally:
