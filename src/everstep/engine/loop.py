@@ -246,6 +246,8 @@ class Loop:
             self._reserved = 0
         if not self._more:
             self.fresh.forget()
+        elif self._free > 0:  # whom it claimed had to be handed back: nobody ends who would say so
+            self._wake.call()
 
     async def _fill(self, room: int) -> None:
         now = self._kit.clock.now()

@@ -223,6 +223,26 @@ async def test_a_durable_function_that_is_learned_late_goes_on(engine: TestEngin
     assert (await asyncio.wait_for(task.result(), WITHIN_S)).status == "completed"
 
 
+async def test_who_cannot_be_carried_here_keeps_no_place_from_who_can(tools: Tools) -> None:
+    """A claim that found as many as there was room for may have left some: also if none of them could be walked."""
+
+    @durable("asking", version="1")
+    async def asking(ctx: Any) -> dict[str, bool]:
+        """Needs somebody."""
+        await ctx.approve("Go on?")
+        return {"done": True}
+
+    async with TestEngine(tools.all(), config={"engine": {"tasks": 1}}) as engine:
+        assert await status(await engine.start(asking)) == "paused"
+        await engine.close()
+        await engine.open()
+        await engine.desk.halt(engine.who, None)
+        await engine.inbox.only().approve()
+        later = await engine.start(chain("later"))
+        await engine.desk.lift_halt()
+        assert await status(later) == "completed"
+
+
 def once(on: object, verb: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """The first time this verb is asked, it fails."""
     real: Callable[..., Any] = getattr(on, verb)
