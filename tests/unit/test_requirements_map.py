@@ -37,7 +37,7 @@ def suite(pytester: pytest.Pytester) -> Suite:
         (pytester.path / "requirements.toml").write_text(ROWS.format(a=a), encoding="utf-8")
         (pytester.path / "tests").mkdir(exist_ok=True)
         (pytester.path / "tests/test_it.py").write_text(test, encoding="utf-8")
-        others = ("randomly", "asyncio", "anyio", "timeout", "hypothesispytest")
+        others = ("randomly", "asyncio", "anyio", "timeout", "faulthandler", "hypothesispytest")
         options = ("-p", "tests.requirements_map", *(f"-pno:{plugin}" for plugin in others), *options)
         if workers:
             return pytester.runpytest_subprocess(*options, "-n", "2")
