@@ -177,6 +177,7 @@ class Runtime:
 
     async def die(self) -> None:
         """As if the process were killed: every task of the loop is dropped unheard, nothing is written or released."""
+        self.gate = Gate(ready=False, reason="it was killed")  # who still holds on to it can write nothing more
         own = (self._carrying, self._rejoining)
         duties = [*(duty for duty in own if duty is not None), *self.duties.running, *self._under_way]
         for duty in duties:

@@ -2,7 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from everstep import Plan
+from everstep.domain.errors import EngineClosed
 from everstep.testing import TestEngine, fake
 from everstep.testing.clock import START, VirtualClock
 
@@ -26,6 +29,18 @@ async def test_a_plan_with_a_wait_a_question_and_a_flaky_mail_server() -> None:
         await t.clock.advance("1m")
         assert (await done).outputs == {"message": "m1"}
         assert mail.count == 2
+
+
+async def test_what_was_held_of_an_engine_that_crashed_can_write_nothing_more() -> None:
+    """Else an answer would be written that the engine of now hears nothing of."""
+    async with TestEngine(tools={"mail.send": fake(returns={"message_id": "m1"})}) as t:
+        task = await t.start(brief(), {"to": "ana@example.test"})
+        await t.clock.advance("2m")
+        (question,) = (await task.refresh()).pauses
+        await t.crash()
+        with pytest.raises(EngineClosed, match="killed"):
+            await question.answer("ana@example.test")
+        await (await t.get(task.id)).pauses[0].answer("ana@example.test")
 
 
 async def test_whoever_moves_the_clock_nobody_moves_it_back() -> None:
