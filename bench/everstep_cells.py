@@ -6,13 +6,14 @@
 
 import json
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from bench.workload import CELLS, STEPS, Meter, argument, measure
+from bench.workload import CELLS, STEPS, Carry, Meter, argument, measure
 from everstep import Ctx, Engine, Plan, tool
 from everstep.bootstrap import run_process
 
@@ -52,7 +53,9 @@ def write_plan(folder: Path) -> Path:
     return path
 
 
-async def main(cell: str, folder: Path) -> None:
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[tuple[Carry, Meter]]:
+    """An engine that carries tasks of W, and what they are measured by."""
     meter = Meter()
 
     @tool("bench.work", effect="idempotent")
@@ -60,13 +63,16 @@ async def main(cell: str, folder: Path) -> None:
         return meter.work(ctx.task_id, request["step"])
 
     async with Engine(folder / "everstep.db", tools=[work], config=SETTINGS) as engine:
-        prepared = Plan.load(write_plan(folder))
+        plan = Plan.load(write_plan(folder))
 
         async def carry(_number: int) -> None:
-            task = await engine.start(prepared)
-            result = await task.result()
-            result.raise_for_status()
+            (await (await engine.start(plan)).result()).raise_for_status()
 
+        yield carry, meter
+
+
+async def main(cell: str, folder: Path) -> None:
+    async with opened(folder) as (carry, meter):
         figures = await measure(CELLS[cell], carry, meter, lambda: SyncFile.synced)
         print(json.dumps(figures.as_json()), flush=True)
 

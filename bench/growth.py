@@ -11,12 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
-from bench.everstep_cells import SETTINGS, write_plan
+from bench.everstep_cells import opened
 from bench.kept import OUT, at_least, keep
-from bench.workload import Cell, Meter, measure
-from everstep import Ctx, Engine, Plan, tool
+from bench.workload import Cell, measure
 from everstep.bootstrap import run_process
 
 FULL: Final = 100_000
@@ -27,17 +26,7 @@ ROUND: Final = Cell("100", 100, 10)
 
 async def rates(folder: Path, steps: int) -> tuple[list[float], list[float]]:
     """Steps per second of each round, before and after."""
-    meter = Meter()
-
-    @tool("bench.work", effect="idempotent")
-    async def work(request: dict[str, Any], *, ctx: Ctx) -> dict[str, Any]:
-        return meter.work(ctx.task_id, request["step"])
-
-    async with Engine(folder / "everstep.db", tools=[work], config=SETTINGS) as engine:
-        plan = Plan.load(write_plan(folder))
-
-        async def carry(_number: int) -> None:
-            (await (await engine.start(plan)).result()).raise_for_status()
+    async with opened(folder) as (carry, meter):
 
         async def rounds(count: int) -> list[float]:
             return [(await measure(ROUND, carry, meter, int)).steps_s for _ in range(count)]
