@@ -129,6 +129,15 @@ async def test_a_death_while_the_file_was_new_is_mended(tmp_path: Path) -> None:
     assert rows(path, "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == [(0,)]
 
 
+async def test_a_journal_that_a_power_cut_left_without_its_file_is_no_obstacle(tmp_path: Path) -> None:
+    path = half_made(tmp_path / "everstep.db")
+    path.unlink()
+    async with opened(path) as on:
+        await on.created()
+        await on.sound()
+    assert not Path(f"{path}-journal").exists()
+
+
 async def test_a_lock_without_a_living_owner_is_waited_for_a_moment(tmp_path: Path) -> None:
     """The holder says a pid that is gone (a child kept the lock): refused only after the time dying may take."""
     path = tmp_path / "everstep.db"

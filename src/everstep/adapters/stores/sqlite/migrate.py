@@ -43,10 +43,11 @@ def refuse_foreign(path: Path) -> None:
 
 def make_file(path: Path) -> bool:
     """A new, empty store, if there is none; whether there was none. Its name is durable when this returns."""
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     _roll_back(path)
-    if path.exists() and path.stat().st_size > 0:
+    if path.stat().st_size > 0:
         return False
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     connection = connect(path, write=True)
     try:
         read(connection, "set_application_id")
@@ -57,7 +58,10 @@ def make_file(path: Path) -> bool:
 
 
 def _roll_back(path: Path) -> None:
-    """Whoever died while the file was new left its journal of the old kind behind; a reader cannot mend that."""
+    """Whoever died while the file was new left its journal of the old kind behind; a reader cannot mend that.
+
+    After a power cut it may be all that is left.
+    """
     if Path(f"{path}-journal").exists():
         connection = connect(path, write=True)
         try:
