@@ -48,6 +48,8 @@ REOPENED = 25
 """Every so many states the engine itself carries on from one."""
 EARLY = 60
 """Operations in which the file is made: few, so they are chosen more often."""
+FIRST = 15
+"""Operations that are over before the file is a store: the engine carries on from all of these states."""
 STORE = "store.db"
 SWIFT = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -280,7 +282,7 @@ def play(durability: str, seed: int, states: int) -> Line:
         moment = chance.randint(1, len(record.ops) if number % 4 else EARLY)
         files = state(record, moment, chance)
         found = judged(files, record, moment, all_told=durability == "power")
-        if number % REOPENED == 0 and not found:
+        if (number % REOPENED == 0 or moment <= FIRST) and not found:
             reopened += 1
             found = reopen(files, seed)
         wrong += [f"moment {moment}, state {number}: {what}" for what in found]

@@ -23,5 +23,6 @@ def test_every_state_that_a_disk_can_be_left_in_is_sound(durability: str) -> Non
     )
     told = json.loads(said.stdout)
     assert told["violations"] == []
-    assert (told["states"], told["carried_on"]) == (STATES, STATES // 20)
+    assert told["states"] == STATES
+    assert told["carried_on"] >= STATES // 20
     assert told["syncs"] > 10
