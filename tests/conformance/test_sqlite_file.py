@@ -135,7 +135,6 @@ async def test_a_journal_that_a_power_cut_left_without_its_file_is_no_obstacle(t
     async with opened(path) as on:
         await on.created()
         await on.sound()
-    assert not Path(f"{path}-journal").exists()
 
 
 async def test_a_lock_without_a_living_owner_is_waited_for_a_moment(tmp_path: Path) -> None:
