@@ -6,7 +6,6 @@ The undo entry makes every change idempotent: a repeat after a crash finds out h
 
 import difflib
 import hashlib
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -115,6 +114,8 @@ def _keep_configuration(work: Work, one: Wanted) -> None:
 
 
 def _configures(text: str) -> bool:
+    import tomllib  # hardly ever needed
+
     try:
         tools = tomllib.loads(text).get("tool")
     except tomllib.TOMLDecodeError:

@@ -3,9 +3,9 @@
 import re
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from typing import Final
 
+from everstep.adapters.stores.sql.statements import folder_of
 from everstep.domain.record import record
 
 _NAME: Final = re.compile(r"(\d{4})_(\w+)\.sql")
@@ -29,7 +29,7 @@ class Migration:
 @cache
 def migrations_of(package: str) -> tuple[Migration, ...]:
     """All of them, in order, without a gap."""
-    folder = files(package) / "migrations"
+    folder = folder_of(package) / "migrations"
     found = []
     for entry in folder.iterdir():
         named = _NAME.fullmatch(entry.name)

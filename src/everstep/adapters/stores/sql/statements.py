@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable
-from importlib.resources import files
+from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 FILE: Final = "queries.sql"
@@ -17,8 +18,13 @@ def statements_of(package: str, spell: Callable[[str], str] = str) -> dict[str, 
     return {name: _PART.sub(lambda found: blocks[found[1]], body) for name, body in blocks.items()}
 
 
+def folder_of(package: str) -> Path:
+    """Where its files are; `importlib.resources` would bring zip files along, a megabyte and a half for nothing."""
+    return Path(str(import_module(package).__file__)).parent
+
+
 def _blocks(package: str) -> dict[str, str]:
-    parts = _NAMED.split((files(package) / FILE).read_text(encoding="utf-8"))[1:]
+    parts = _NAMED.split((folder_of(package) / FILE).read_text(encoding="utf-8"))[1:]
     return {name: _bare(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
