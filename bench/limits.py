@@ -81,7 +81,7 @@ def mix(folder: Path) -> list[Figure]:
     )
     (folder / "everstep.toml").write_text(
         'tools = ["hungry"]\nlog_level = "error"\n[containment]\nuid_base = 0\n[containment.require]\nsim = {'
-        + ", ".join(f'{tool.partition(".")[2]} = "limited"' for tool, _, _ in HOGS.values())
+        + ", ".join(f'{tool.partition(".")[2]} = "limited"' for tool in sorted({tool for tool, _, _ in HOGS.values()}))
         + "}\n",
         encoding="utf-8",
     )
