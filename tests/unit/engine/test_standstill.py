@@ -20,6 +20,13 @@ WAITS: JsonObject = {"id": "w", "tool": "wait", "with": {"event": "paid", "key":
 WITHIN_S = 60
 
 
+@durable("asking", version="1")
+async def asking(ctx: Any) -> dict[str, bool]:
+    """Needs somebody."""
+    await ctx.approve("Go on?")
+    return {"done": True}
+
+
 class Held:
     """Takes the place of a verb of the store: it is done, but its answer waits until `go_on` is set."""
 
@@ -204,13 +211,6 @@ async def test_who_asks_for_the_result_of_a_task_that_is_gone_learns_that(engine
 
 async def test_a_durable_function_that_is_learned_late_goes_on(engine: TestEngine) -> None:
     """Its task was claimed and handed back in between: it is not passed over for ever."""
-
-    @durable("asking", version="1")
-    async def asking(ctx: Any) -> dict[str, bool]:
-        """Needs somebody."""
-        await ctx.approve("Go on?")
-        return {"done": True}
-
     task = await engine.start(asking)
     assert await status(task) == "paused"
     await engine.close()
@@ -225,13 +225,6 @@ async def test_a_durable_function_that_is_learned_late_goes_on(engine: TestEngin
 
 async def test_who_cannot_be_carried_here_keeps_no_place_from_who_can(tools: Tools) -> None:
     """A claim that found as many as there was room for may have left some: also if none of them could be walked."""
-
-    @durable("asking", version="1")
-    async def asking(ctx: Any) -> dict[str, bool]:
-        """Needs somebody."""
-        await ctx.approve("Go on?")
-        return {"done": True}
-
     async with TestEngine(tools.all(), config={"engine": {"tasks": 1}}) as engine:
         assert await status(await engine.start(asking)) == "paused"
         await engine.close()
