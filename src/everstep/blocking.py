@@ -4,7 +4,6 @@ Works inside a running loop and in notebooks too, where it blocks the caller: a 
 """
 
 import asyncio
-import json
 import logging
 import sys
 import threading
@@ -13,13 +12,13 @@ from concurrent.futures import wait
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from everstep.bootstrap import new_loop
-from everstep.domain.errors import EverstepError
 from everstep.domain.states import TaskStatus
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.engine import Engine as AsyncEngine
+from everstep.facade.prompting import ask, tell
 from everstep.facade.rework_blocking import ReworkedBlockingTask
 from everstep.facade.runnable import Runnable
 from everstep.facade.task import Task as AsyncTask
@@ -28,8 +27,6 @@ from everstep.facade.views import Pause as AsyncPause
 from everstep.settings import Settings, load_settings
 
 T = TypeVar("T")
-
-_TAKES_VALUE: Final = frozenset({"happened", "supply_output", "answer", "supply_arguments", "retry_with", "edit"})
 
 
 def run(
@@ -44,7 +41,7 @@ def run(
     """Go on with the newest unfinished task of this plan and these inputs, else start one; wait for it.
 
     Carries only this task. `on_pause`: "ask" prompts (the default on a terminal), "return" gives the paused result
-    (the default elsewhere), "wait" waits for somebody else's answer.
+    (the default elsewhere, and then a line on stderr says where to answer), "wait" waits for somebody else's answer.
     """
     _say_if_awaitable("await Engine().run(plan)")
     usual = load_settings({})
@@ -53,8 +50,10 @@ def run(
     until = "return" if how == "ask" else how
     with Engine.foreground(settings, tools=_functions(plan, settings)) as engine:
         result = engine.run(plan, inputs, key=key, new=new, on_pause=until)
-        while how == "ask" and result.status == TaskStatus.PAUSED and _ask(engine.inbox(result.task_id)):
+        while how == "ask" and result.status == TaskStatus.PAUSED and ask(engine.inbox(result.task_id)):
             result = engine.get(result.task_id).result(on_pause=until)
+        if on_pause is None and result.status == TaskStatus.PAUSED:
+            tell(engine.inbox(result.task_id))
         return result
 
 
@@ -345,31 +344,6 @@ class Pause:
 
     def __repr__(self) -> str:
         return repr(self._pause)
-
-
-def _ask(pauses: Iterable[Pause]) -> bool:
-    """Prompt for each open question; False if one is left waiting."""
-    for pause in pauses:
-        sys.stderr.write(f"\n{pause.title}\n  {pause.why}\n  {', '.join(pause.answers)} (with a value as JSON)\n")
-        while True:
-            sys.stderr.write("answer, or nothing to leave it waiting > ")
-            sys.stderr.flush()
-            word, _, value = sys.stdin.readline().strip().partition(" ")
-            if not word:
-                return False
-            try:
-                _answer(pause, word, value)
-                break
-            except (ValueError, EverstepError) as error:  # no such answer, no JSON, or refused
-                sys.stderr.write(f"  {error}\n")
-    return True
-
-
-def _answer(pause: Pause, word: str, value: str) -> None:
-    if word not in pause.answers:
-        raise ValueError(f"'{word}' is no answer here")
-    given = [json.loads(value) if value else None] if word in _TAKES_VALUE else [value] if word == "reject" else []
-    getattr(pause, word)(*given)
 
 
 def _say_if_awaitable(spelling: str) -> None:

@@ -71,6 +71,19 @@ def test_run_uses_the_projects_store_by_itself(store: Path) -> None:
     assert (store.parent / ".everstep" / "everstep.db").exists()
 
 
+def test_run_says_where_to_answer_unless_its_caller_looks_itself(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = everstep.run(asking(), store=store)
+    with blocking.Engine(store, tools=[asked]) as engine:
+        (pause,) = engine.inbox(first.task_id)
+    said = capsys.readouterr().err
+    assert "To whom?" in said
+    assert f"everstep inbox {pause.id}" in said
+    everstep.run(asking(), store=store, on_pause="return")
+    assert capsys.readouterr().err == ""
+
+
 def test_run_goes_on_with_what_it_left_unless_it_is_to_begin_anew(store: Path) -> None:
     first = everstep.run(asking(), store=store)
     assert (first.status, first.outputs) == ("paused", None)
