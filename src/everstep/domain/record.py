@@ -4,19 +4,21 @@ Frozen dataclasses cost three times as much to make. So a record is frozen for t
 really frozen under `python -X dev`, which the unit suite uses. Names cost as much again: the few records that are made
 on every step are `@hot_record`s, and the laps give their fields by position.
 
-A dataclass compiles text for each of its methods. Ours let it write `__init__` alone; comparing, hashing and showing
-are the same few lines for all.
+A dataclass compiles text for each of its methods. Of ours `__init__` alone is compiled, and not before the first one is
+made: most kinds are never made by a command. Comparing, hashing and showing are the same few lines for all.
 """
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
-_BARE = {"slots": True, "eq": False, "repr": False, "frozen": sys.flags.dev_mode}
+_FROZEN = sys.flags.dev_mode
+_BARE = {"slots": True, "eq": False, "repr": False, "init": False, "frozen": _FROZEN}
+_WRITE = "    _write(self, {0!r}, {1})\n" if _FROZEN else "    self.{0} = {1}\n"
 _make: Callable[[type], type] = dataclass(kw_only=True, **_BARE)
 _make_hot: Callable[[type], type] = dataclass(**_BARE)
 
@@ -47,10 +49,36 @@ def _finish(cls: type[T]) -> type[T]:
     def shown(self: T) -> str:
         return f"{cls.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
 
-    for name, method in (("__eq__", same), ("__hash__", digest), ("__repr__", shown)):
+    def init(self: T, *given: object, **named: object) -> None:
+        made = cls.__init__ = _init(every)  # type: ignore[method-assign]  # from now on
+        made(self, *given, **named)
+
+    for name, method in (("__init__", init), ("__eq__", same), ("__hash__", digest), ("__repr__", shown)):
         if name not in cls.__dict__ or cls.__dict__[name] is None:
             setattr(cls, name, method)
     return cls
+
+
+def _init(every: "tuple[Field[Any], ...]") -> Callable[..., None]:
+    """What takes the fields, as a dataclass writes it."""
+    known: dict[str, Any] = {"_write": object.__setattr__}
+    written, head = "", "self"
+    for kind in (False, True):
+        head += ", *" if kind and any(one.kw_only for one in every) else ""
+        for one in (one for one in every if one.kw_only is kind):
+            head += f", {one.name}"
+            value = one.name
+            if one.default is not MISSING:
+                known[f"_{one.name}"] = one.default
+                head += f"=_{one.name}"
+            elif one.default_factory is not MISSING:
+                known[f"_{one.name}"] = one.default_factory
+                head += "=_write"
+                value = f"_{one.name}() if {one.name} is _write else {one.name}"
+            written += _WRITE.format(one.name, value)
+    exec(f"def __init__({head}):\n{written or '    pass'}", known)  # noqa: S102 -- names of fields, and nothing else
+    made: Callable[..., None] = known["__init__"]
+    return made
 
 
 def _nothing(_: object) -> tuple[()]:
