@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.forked import nursery
+
 EVERSTEP = [sys.executable, "-m", "everstep"]
 PATIENCE_S = 240.0
 """For what hangs, below the limit of the suite: a demo is dozens of processes, and the machine may be busy."""
@@ -55,17 +57,20 @@ class Project:
         return file
 
     def run(self, *words: str, text: str | None = None, **environment: str) -> Done:
-        done = subprocess.run(
-            [*EVERSTEP, *words],
-            cwd=self.path,
-            env={**self.environment, **environment},
-            input=text,
-            stdin=subprocess.DEVNULL if text is None else None,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+        env = {**self.environment, **environment}
+        if any(name.startswith("PYTHON") for name in environment):  # for Python itself, when it starts
+            done = subprocess.run(
+                [*EVERSTEP, *words],
+                cwd=self.path,
+                env=env,
+                input=text or "",
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE_S,
+            )
+        else:
+            done = nursery().run(words, cwd=self.path, env=env, text=text or "", timeout=PATIENCE_S)
         assert "Traceback" not in done.stderr.replace("Traceback (most recent call last):\n        File", ""), (
             done.stderr
         )
