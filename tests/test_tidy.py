@@ -1,8 +1,7 @@
 """Taste is executable: the house rules, held against every file. The rules themselves are in `tests/tidy/`."""
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -50,38 +49,31 @@ RULES: tuple[Callable[[Source], Iterator[Problem]], ...] = (
 )
 
 
-@cache
-def product() -> tuple[Source, ...]:
-    return tuple(read(ROOT, "src/everstep"))
-
-
-@cache
-def users() -> tuple[Source, ...]:
-    return tuple(read(ROOT, *USERS))
-
-
 def refuse(problems: Iterable[Problem]) -> None:
     if lines := [str(problem) for problem in problems]:
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}")
-def test_every_file_keeps_the_rule(rule: Callable[[Source], Iterator[Problem]]) -> None:
-    refuse(problem for source in (*product(), *users()) for problem in rule(source))
+def every(product: Sequence[Source], users: Sequence[Source]) -> Iterator[Problem]:
+    """What is wrong, file by file and then as a whole."""
+    modules = frozenset(source.module for source in product)
+    measured: list[sizes.Size] = []
+    for source in (*product, *users):
+        for rule in RULES:
+            yield from rule(source)
+        yield from words.file_names(source.path)
+        measured += sizes.sizes(source, modules)
+    yield from sizes.judge(measured, EXCEPTIONS)
+    yield from imports.orphans(product, users, entries())
 
 
-def test_sizes_stay_below_their_ceilings() -> None:
-    modules = frozenset(source.module for source in product())
-    measured = (size for source in (*product(), *users()) for size in sizes.sizes(source, modules))
-    refuse(sizes.judge(measured, EXCEPTIONS))
-
-
-def test_file_names_say_what_is_inside() -> None:
-    refuse(problem for source in (*product(), *users()) for problem in words.file_names(source.path))
-
-
-def test_nothing_is_orphaned() -> None:
+def entries() -> set[str]:
+    """Modules that others start by name."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = [project.get("scripts", {}), *project.get("entry-points", {}).values()]
-    entries = {target.partition(":")[0] for group in groups for target in group.values()}
-    refuse(imports.orphans(product(), users(), entries))
+    return {target.partition(":")[0] for group in groups for target in group.values()}
+
+
+def test_every_file_keeps_the_rules() -> None:
+    """One test, because reading a thousand files takes longer than judging them."""
+    refuse(every([*read(ROOT, "src/everstep")], [*read(ROOT, *USERS)]))

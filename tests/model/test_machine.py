@@ -22,7 +22,7 @@ from tests.model.world import RAISES, World
 from tests.unit.explained import check_explanation
 
 T = TypeVar("T")
-EXAMPLES: Final = int(os.environ.get("EVERSTEP_TEST_EXAMPLES", "300"))
+EXAMPLES: Final = int(os.environ.get("EVERSTEP_TEST_EXAMPLES", "50"))
 """`make torture` has more of them."""
 STEPS_EACH: Final = 50
 TURNS: Final = 60

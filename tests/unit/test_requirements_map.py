@@ -50,25 +50,28 @@ def says(result: pytest.RunResult, line: str) -> None:
     result.stdout.fnmatch_lines([f"requirements: {line}"])
 
 
-@pytest.mark.parametrize("workers", [False, True])
-def test_a_proved_map_passes_once_written(
-    suite: Suite, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: bool
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    stale = suite(PROVED, workers=workers)
+def test_a_proved_map_passes_once_written(suite: Suite, pytester: pytest.Pytester) -> None:
+    stale = suite(PROVED)
     assert stale.ret == pytest.ExitCode.TESTS_FAILED
     says(stale, "docs/requirements.md is stale*")
 
-    assert suite(PROVED, "--write-requirements", workers=workers).ret == pytest.ExitCode.OK
+    assert suite(PROVED, "--write-requirements").ret == pytest.ExitCode.OK
     document = (pytester.path / "docs/requirements.md").read_text(encoding="utf-8")
     assert "## Open: 1" in document
     assert "| A.2 | not yet |  |" in document
     assert r"| A.1 | holds \| always | `tests/test_it.py::test_it` | pass |" in document
     assert document.index("A.2") < document.index("A.1")
 
-    fresh = suite(PROVED, workers=workers)
+    fresh = suite(PROVED)
     assert fresh.ret == pytest.ExitCode.OK
     says(fresh, "1 done, 1 open")
+    results = json.loads((pytester.path / "requirements.json").read_text(encoding="utf-8"))
+    assert results == {"A.1": {"tests/test_it.py::test_it": "pass"}}
+
+
+def test_workers_prove_a_map_together(suite: Suite, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    assert suite(PROVED, "--write-requirements", workers=True).ret == pytest.ExitCode.OK
     results = json.loads((pytester.path / "requirements.json").read_text(encoding="utf-8"))
     assert results == {"A.1": {"tests/test_it.py::test_it": "pass"}}
 
