@@ -10,11 +10,14 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
-from tests.e2e.forked import nursery
+from everstep.torture.nursery import nursery
 
 EVERSTEP = [sys.executable, "-m", "everstep"]
 PATIENCE_S = 240.0
@@ -40,6 +43,21 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+def forked(words: Sequence[str], cwd: Path, env: Mapping[str, str], text: str) -> "subprocess.CompletedProcess[str]":
+    """The command, as `subprocess.run` carries it out, but without waiting for its imports."""
+    with ExitStack() as stack:
+        given, out, err = (stack.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in range(3))
+        given.write(text)
+        given.seek(0)
+        process = nursery().start(
+            "everstep", words, cwd=cwd, env=env, streams=[one.fileno() for one in (given, out, err)]
+        )
+        code = process.wait(PATIENCE_S)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess([*words], code, out.read(), err.read())
+
+
 class Project:
     """A folder in which commands are given."""
 
@@ -56,21 +74,21 @@ class Project:
         file.write_text(text, encoding="utf-8")
         return file
 
-    def run(self, *words: str, text: str | None = None, **environment: str) -> Done:
+    def run(self, *words: str, text: str = "", **environment: str) -> Done:
         env = {**self.environment, **environment}
         if any(name.startswith("PYTHON") for name in environment):  # for Python itself, when it starts
             done = subprocess.run(
                 [*EVERSTEP, *words],
                 cwd=self.path,
                 env=env,
-                input=text or "",
+                input=text,
                 capture_output=True,
                 text=True,
                 check=False,
                 timeout=PATIENCE_S,
             )
         else:
-            done = nursery().run(words, cwd=self.path, env=env, text=text or "", timeout=PATIENCE_S)
+            done = forked(words, self.path, env, text)
         assert "Traceback" not in done.stderr.replace("Traceback (most recent call last):\n        File", ""), (
             done.stderr
         )

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from everstep.torture.results import Line, Results, verdict
-from everstep.torture.trial import EverstepSubject, Plot, trial
+from everstep.torture.trial import ForeignSubject, Plot, trial
 from everstep.torture.workload import Workload
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -62,7 +62,7 @@ class Scene:
 
     def found(self, folder: Path, source: Path = SOURCE) -> set[str]:
         plot = Plot(failpoints=self.failpoints, patience_s=PATIENCE_S)
-        report = trial(folder, self.workload, plot, EverstepSubject(source, self.program))
+        report = trial(folder, self.workload, plot, ForeignSubject(source, self.program))
         wrong = {violation.check for violation in report.violations}
         wrong |= {name for name in ("lost", "doubled", "dark") if report.ledger.as_json()[name]}
         if self.fires and not wrong and report.kills != len(self.failpoints):

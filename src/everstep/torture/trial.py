@@ -24,6 +24,7 @@ from typing import Any, Final, Literal, Protocol
 from everstep.torture.checker import Bounds, check, check_processes
 from everstep.torture.history import Logs, Violation, read_client, read_effects, read_streams
 from everstep.torture.ledger import Counts, Ledger, settle
+from everstep.torture.nursery import nursery
 from everstep.torture.workload import Workload
 
 PATIENCE_S: Final = 60.0
@@ -103,12 +104,13 @@ def born(words: Sequence[str], folder: Path, environ: Mapping[str, str], here: P
         )
 
 
-class EverstepSubject:
-    """Ours: a child that uses the Python door. `source` is where the code comes from, if not from this one."""
+CHILD: Final = "everstep.torture.child"
 
-    def __init__(self, source: Path | None = None, program: Sequence[str] = ("-m", "everstep.torture.child")) -> None:
-        self._source = source or Path(__file__).parents[2]
-        self._program = program
+
+class EverstepSubject:
+    """Ours: a child that uses the Python door."""
+
+    def __init__(self) -> None:
         self._folder = Path()
 
     def prepare(self, folder: Path, workload: Workload) -> None:
@@ -116,8 +118,10 @@ class EverstepSubject:
         workload.write(folder)
 
     def start(self, environ: Mapping[str, str]) -> Process:
-        words = [sys.executable, *self._program, str(self._folder)]
-        return born(words, self._folder, {"PYTHONPATH": str(self._source), **environ})
+        env = {**os.environ, **environ}
+        with (self._folder / "child.log").open("ab") as said, Path(os.devnull).open("rb") as nothing:
+            streams = nothing.fileno(), said.fileno(), said.fileno()
+            return nursery().start(CHILD, [str(self._folder)], cwd=Path.cwd(), env=env, streams=streams)
 
     def account(self) -> Account | None:
         return account_in(self._folder)
@@ -127,6 +131,19 @@ class EverstepSubject:
             return check(self._folder / "store.db", logs, BOUNDS)
         except sqlite3.Error as error:
             return [Violation("C1", "", 0, f"the store cannot be read: {error}")]
+
+
+class ForeignSubject(EverstepSubject):
+    """The same with code from elsewhere, which Python is started for."""
+
+    def __init__(self, source: Path, program: Sequence[str] = ("-m", CHILD)) -> None:
+        super().__init__()
+        self._source = source
+        self._program = program
+
+    def start(self, environ: Mapping[str, str]) -> Process:
+        words = [sys.executable, *self._program, str(self._folder)]
+        return born(words, self._folder, {"PYTHONPATH": str(self._source), **environ})
 
 
 @dataclass(frozen=True, slots=True)
