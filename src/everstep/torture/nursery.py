@@ -7,6 +7,7 @@ done that waits at a channel; what comes in is a program with its streams, and a
 is as if Python had been started for it. Whoever asked going away ends it.
 """
 
+import atexit
 import contextlib
 import gc
 import json
@@ -71,6 +72,11 @@ class Nursery:
                 stderr=subprocess.PIPE,
                 pass_fds=(theirs.fileno(),),
             )
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        self._channel.close()
+        self._process.communicate()
 
     def start(
         self, module: str, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], streams: Sequence[int]
