@@ -4,7 +4,6 @@ One server object serves both revisions: core tasks of 2025-11-25, and the Tasks
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from everstep.doors.mcp.bridge import EXTENSION, LEGACY, MODERN
@@ -14,6 +13,7 @@ from everstep.doors.mcp.door import Face, McpDoor
 from everstep.doors.mcp.engine_tools import scope_of
 from everstep.doors.mcp.handlers import guarded, prompt_methods, resource_methods, seat_of, tool_methods
 from everstep.doors.mcp.notices import asker, list_teller, status_teller
+from everstep.doors.mcp.pipes import Incoming, Outgoing
 from everstep.doors.mcp.refusals import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, Refused
 
 if TYPE_CHECKING:
@@ -149,35 +149,8 @@ def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
     return call
 
 
-class _Lines:
-    """Where the SDK writes its lines: one trip to a thread for each, since the other side may be slow to read."""
-
-    def __init__(self, wire: BinaryIO) -> None:
-        self._wire = wire
-        self._line = ""
-
-    async def write(self, text: str) -> None:
-        self._line += text
-
-    async def flush(self) -> None:
-        from anyio.to_thread import run_sync
-
-        line, self._line = self._line, ""
-        await run_sync(self._send, line.encode())
-
-    def _send(self, line: bytes) -> None:
-        self._wire.write(line)
-        self._wire.flush()
-
-
 async def serve_stdio(door: McpDoor, version: str, source: BinaryIO, wire: BinaryIO) -> None:
     """Until the other side closes its end."""
-    import anyio
-    from mcp.server.stdio import stdio_server
-
     server = make_server(door, version)
-    stdin = anyio.wrap_file(TextIOWrapper(source, encoding="utf-8", errors="replace"))
-    stdout = cast("anyio.AsyncFile[str]", _Lines(wire))
-    async with stdio_server(stdin, stdout) as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    await server.run(Incoming(source.fileno()), Outgoing(wire.fileno()), server.create_initialization_options())
     door.close()
