@@ -59,8 +59,8 @@ class McpTools(ToolAdapter):
         self._pins = pins
         self._pinned = pins.read()
         self._specs = {f"mcp.{offer.name}.{tool}": self._spec(tool, usable) for tool in offer.tools}
-        self._seen: dict[str, str] = {}
-        """What the running server says, by tool, as digests."""
+        self._seen: dict[str, bool] = {}
+        """The tools of the running server, and whether each is what was agreed to."""
         self._seen_of = 0
         server.listeners.append(self._noticed)
 
@@ -114,10 +114,10 @@ class McpTools(ToolAdapter):
             await self._server.ping()
         if self._seen_of != self._server.starts or not self._seen:
             await self._look()
-        now, pinned = self._seen.get(tool), self._pinned.get(tool)
-        if now is None:
+        same = self._seen.get(tool)
+        if same is None:
             raise Misconfigured(f"'{self._offer.name}' has no tool '{tool}'", code="mcp_no_tool")
-        if pinned is None or digest_of(pinned) != now:
+        if not same:
             raise Denied(
                 f"'{tool}' of '{self._offer.name}' is not what was agreed to: its description or schema changed",
                 code="tool_changed",
@@ -141,7 +141,8 @@ class McpTools(ToolAdapter):
         if new:
             self._pinned |= new
             self._pins.write(self._pinned.values())
-        self._seen = {tool: digest_of(definition) for tool, definition in found.items()}
+        agreed = {tool: digest_of(definition) for tool, definition in self._pinned.items()}
+        self._seen = {tool: digest_of(definition) == agreed.get(tool) for tool, definition in found.items()}
         self._seen_of = self._server.starts
 
     def _noticed(self, method: str, _told: JsonObject) -> None:
