@@ -41,6 +41,14 @@ class _Check:
         compiled = self._lookup.compiled(slot.path, slot.value)
         for error in compiled.errors:
             self._syntax(slot, error)
+        if compiled.texts:
+            self._texts(slot, compiled)
+        if slot.wants is Wants.CONDITION and not compiled.errors:
+            self._never(slot, compiled)
+        if self._lookup.plan.inputs:
+            self._curly.update(_curly_inputs(slot.value))
+
+    def _texts(self, slot: Slot, compiled: Compiled) -> None:
         optional = {
             (slot.path + reference.pointer, reference.parts[0])
             for reference in references(compiled)
@@ -54,9 +62,6 @@ class _Check:
                 for ref in refs(expression):
                     self._ref(ref, slot, path, optional=(path, ref.parts[0]) in optional)
                 self._types(expression, slot, path, alone=text.alone and not text.pointer)
-        if slot.wants is Wants.CONDITION and not compiled.errors:
-            self._never(slot, compiled)
-        self._curly.update(_curly_inputs(slot.value))
 
     def unused_inputs(self) -> None:
         """Inputs that nothing uses."""

@@ -33,21 +33,26 @@ def check_plan(plan: PlanSpec, kit: Kit, *, trusted: bool) -> tuple[Problem, ...
 def accept_plan(plan: PlanSpec, kit: Kit, *, trusted: bool, owner: str, also: Sequence[Problem] = ()) -> None:
     """Raises PlanError with all that is wrong."""
     found = (*check_plan(plan, kit, trusted=trusted), *also)
-    refused = (*_refused(plan, kit, owner), *above_policy(plan, kit.limits.of_task))
     if worst(found):
-        raise PlanError(f"the plan '{plan.name}' has problems", (*found, *refused))
+        raise PlanError(f"the plan '{plan.name}' has problems", (*found, *_refused(plan, kit, owner)))
+    allow_plan(plan, kit, owner=owner)
+
+
+def allow_plan(plan: PlanSpec, kit: Kit, *, owner: str) -> None:
+    """The same of a plan that was checked a moment ago: raises PlanError with all that this owner may not use."""
+    refused = tuple(_refused(plan, kit, owner))
     if refused:
         first = refused[0]
         raise PlanError(f"{first.path}: {first.message}", refused, what_to_do=first.hint)
 
 
 def _refused(plan: PlanSpec, kit: Kit, owner: str) -> Iterator[Problem]:
-    """What this owner may not use."""
     granted = kit.limits.consent.permissions.get(owner)
     if granted is not None:
         yield from permission_problems(plan, kit.catalog.facts, granted)
     secrets = kit.catalog.secrets
     yield from secret_problems(plan, lambda name: secrets.get(name, owner) is not None)
+    yield from above_policy(plan, kit.limits.of_task)
 
 
 def usual_limits(plan: PlanSpec, kit: Kit) -> TaskLimits:
