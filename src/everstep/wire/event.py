@@ -87,9 +87,24 @@ class Envelope(Event):
     data: Raw
 
 
+class EventPage(Struct):
+    """Some of a journal, and how far that goes; what is in the events has not been looked at."""
+
+    events: list[Raw]
+    next_after: int
+    head_seq: int
+
+
+class _Made(Struct):
+    id: str
+    last: Raw = Raw()
+
+
 _encode: Final = Encoder().encode
 _open: Final = Decoder(Envelope).decode
 _anything: Final = Decoder(dict[str, Any]).decode
+_made: Final = Decoder(_Made).decode
+page_of: Final = Decoder(EventPage).decode
 _reference: Final = Decoder(payload.Payload).decode
 
 
@@ -232,6 +247,12 @@ def decode(encoded: bytes | str, fetch: Fetch | None = None) -> Recorded:
 def loads(encoded: bytes) -> dict[str, Any]:  # any JSON: msgspec has no recursive type for it
     """An event of the journal as plain JSON."""
     return _anything(encoded)
+
+
+def made_in(reply: bytes) -> tuple[str, Recorded | None]:
+    """A new task, and its last event if the reply waited for that."""
+    made = _made(reply)
+    return made.id, decode(bytes(made.last)) if made.last else None
 
 
 def long_plan(created: e.TaskCreated) -> tuple[Digest, bytes] | None:

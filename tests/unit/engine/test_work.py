@@ -4,24 +4,19 @@ Workload W of the benchmark, once alone and once with a hundred tasks in flight,
 """
 
 import asyncio
-import sys
-import threading
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import apsw
 import pytest
 
-import everstep
 from everstep import Ctx, Engine, Plan, tool
 from everstep.domain.values import JsonObject
+from tests.counted import LOOP, WRITER, Counted, counting, flushes_of, writer_of
 
 LIMITS = tomllib.loads((Path(__file__).parent / "work.toml").read_text(encoding="utf-8"))
-HOME = str(Path(everstep.__file__).parent)
 STEPS = 10
 ARGUMENT: JsonObject = {
     "tool": "search_documents",
@@ -41,35 +36,10 @@ PLAN = Plan.from_dict(
 )
 
 
-class Counted:
-    """What is done while it is open: our own functions by the thread they run in, and SQLite's statements."""
-
-    def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
-        self.statements: list[str] = []
-        self._open = False
-        threading.setprofile(self._look)  # threads that begin from now on; a writer begins with its store
-
-    def begin(self, writer: apsw.Connection) -> None:
-        writer.trace_v2(apsw.SQLITE_TRACE_STMT, lambda said: self.statements.append(said["sql"]))
-        self._open = True
-        sys.setprofile(self._look)
-
-    def end(self) -> None:
-        self._open = False
-        sys.setprofile(None)
-        threading.setprofile(None)
-
-    def _look(self, frame: FrameType, event: str, _argument: object) -> None:
-        if self._open and event == "call" and frame.f_code.co_filename.startswith(HOME):
-            self.calls[threading.current_thread().name] += 1
-
-
 @pytest.fixture
 def counted() -> Iterator[Counted]:
-    counted = Counted()
-    yield counted
-    counted.end()
+    with counting() as counted:
+        yield counted
 
 
 async def carry(engine: Engine, tasks: int) -> None:
@@ -83,22 +53,18 @@ async def carry(engine: Engine, tasks: int) -> None:
 async def test_a_step_costs_no_more_than_this(tmp_path: Path, counted: Counted, tasks: int) -> None:
     async with Engine(tmp_path / "everstep.db", tools=[work], config={"engine": {"tasks": 100}}) as engine:
         await carry(engine, 2)  # what is worked out once per plan is not counted
-        inside: Any = engine.desk
-        for watch in inside._runtime.duties._watches:  # what looks at tasks by the clock is no part of a step
-            watch.cancel()
-        hold = inside._kit.store._hold
-        writer, tally = hold.ledger._desk.connection, hold.writes.tally
-        flushes, (events, size) = tally.flushes, journal(writer)
+        writer = writer_of(engine.desk)
+        flushes, (events, size) = flushes_of(engine.desk), journal(writer)
         counted.begin(writer)
         await carry(engine, tasks)
         counted.end()
         now, now_size = journal(writer)
         done = {
-            "calls_on_the_loop": counted.calls["MainThread"],
-            "calls_of_the_writer": counted.calls["everstep-writer"],
+            "calls_on_the_loop": counted.calls[LOOP],
+            "calls_of_the_writer": counted.calls[WRITER],
             "statements": sum(not one.startswith("--") for one in counted.statements),
             "transactions": sum(one.startswith("COMMIT") for one in counted.statements),
-            "flushes": tally.flushes - flushes,
+            "flushes": flushes_of(engine.desk) - flushes,
             "events": now - events,
             "journal_bytes": now_size - size,
         }

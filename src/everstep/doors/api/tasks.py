@@ -3,7 +3,7 @@
 from typing import Final
 
 from everstep.domain.errors import Validation
-from everstep.domain.states import TERMINAL, TaskStatus
+from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.doors.api.context import (
@@ -18,7 +18,7 @@ from everstep.doors.api.context import (
     task_reply,
     unless_changed,
 )
-from everstep.doors.api.halting import with_halt
+from everstep.doors.api.made import body_of, made_reply, told
 from everstep.doors.api.request import Response
 from everstep.doors.api.sources import requested_plan
 from everstep.facade.accept import Wish
@@ -26,8 +26,6 @@ from everstep.wire.plan import to_json as plan_to_json
 from everstep.wire.step import attempt_json
 from everstep.wire.task import shown_steps, task_json
 
-MINIMAL: Final = "return=minimal"
-"""In `Prefer` (RFC 7240): whoever follows the task needs only its id."""
 PARTS: Final = frozenset({"attempts", "plan"})
 """What `include` may add to a task."""
 
@@ -39,7 +37,7 @@ async def create(back: Backing, asked: Asked) -> Response:
     if asked.fields.flag("attach"):
         found = await back.desk.newest(plan.spec, plan.digest, inputs, asked.who)
         if found is not None:
-            return await _told(back, asked, found, 200)
+            return await told(back, asked, found, 200)
     key = key_of(asked)
     made_before = key is not None and await exists(back, asked, key)
     wish = Wish(
@@ -57,13 +55,14 @@ async def create(back: Backing, asked: Asked) -> Response:
         deadline=asked.fields.time("deadline"),
         continue_by=asked.fields.text("continue_by"),
         unannounced=asked.fields.flag("unannounced"),
+        checked=plan.spec.durable is None,
     )
     if not made_before:
         admit_task(back)
     state = await back.desk.submit(wish, asked.who)
     if made_before:
-        return await _told(back, asked, state, 200, idempotent_replay="true")
-    return await _told(back, asked, state, 201, location=f"/v1/tasks/{state.id}")
+        return await told(back, asked, state, 200, idempotent_replay="true")
+    return await made_reply(back, asked, state)
 
 
 async def get(back: Backing, asked: Asked) -> Response:
@@ -76,7 +75,7 @@ async def get(back: Backing, asked: Asked) -> Response:
         return Response(status=304, headers={"etag": etag(state)}, body=b"")
     history = await journal(back, state.id, None if "attempts" in include else frozenset(shown_steps(state)))
     await _fetch(back, state)
-    body = with_halt(back, task_json(state, history, await back.desk.forecast.of(state)), calling=bool(state.in_flight))
+    body = await body_of(back, state, history)
     body["queue"] = await _queue(back, state)
     if "attempts" in include:
         body["attempts"] = [attempt_json(attempt) for tries in history.attempts.values() for attempt in tries]
@@ -90,7 +89,7 @@ async def pause(back: Backing, asked: Asked) -> Response:
     mode = asked.fields.text("mode") or "graceful"
     seen = await _seen(back, asked)
     state = await back.desk.pause(seen.id, asked.who, asked.fields.text("note"), mode)
-    body = await _body(back, state)
+    body = await body_of(back, state)
     under_way = state.pausing
     body["mode_used"] = mode if under_way is None else under_way.mode_used
     body["waits_for"] = [] if under_way is None else [*under_way.waits_for]
@@ -101,7 +100,7 @@ async def resume(back: Backing, asked: Asked) -> Response:
     """Lift the pause someone asked for; nothing to lift is fine too."""
     seen = await _seen(back, asked)
     state = await back.desk.resume(seen.id, asked.who, asked.fields.text("note"))
-    return await _told(back, asked, state, 202 if seen.held_back else 200)
+    return await told(back, asked, state, 202 if seen.held_back else 200)
 
 
 async def update(back: Backing, asked: Asked) -> Response:
@@ -116,7 +115,7 @@ async def update(back: Backing, asked: Asked) -> Response:
         priority=fields.count("priority", 1) if "priority" in fields else None,
         pause_timeout_ms=fields.seconds("pause_timeout"),
     )
-    return await _told(back, asked, state, 200)
+    return await told(back, asked, state, 200)
 
 
 async def delete(back: Backing, asked: Asked) -> Response:
@@ -130,7 +129,7 @@ async def cancel(back: Backing, asked: Asked) -> Response:
     """End it: at once, or when what is in flight has ended."""
     seen = await _seen(back, asked)
     state = await back.desk.cancel(seen.id, asked.who, asked.fields.text("note"))
-    return await _told(back, asked, state, 200 if state.terminal else 202)
+    return await told(back, asked, state, 200 if state.terminal else 202)
 
 
 async def _queue(back: Backing, state: TaskState) -> JsonObject | None:
@@ -157,17 +156,3 @@ async def _seen(back: Backing, asked: Asked) -> TaskState:
     state = await find_task(back, asked)
     unless_changed(asked, state, task_json(state))
     return state
-
-
-async def _told(back: Backing, asked: Asked, state: TaskState, status: int, **headers: str) -> Response:
-    """A task that somebody wants carried on: through the local door, by this very engine."""
-    if asked.request.local and state.status not in TERMINAL:
-        back.desk.carry(state.id)
-    brief = asked.request.headers.get("prefer") == MINIMAL
-    body: JsonObject = {"id": state.id, "status": state.status.value} if brief else await _body(back, state)
-    return task_reply(state, body, status, **headers)
-
-
-async def _body(back: Backing, state: TaskState) -> JsonObject:
-    expected = await back.desk.forecast.of(state)
-    return with_halt(back, task_json(state, outlook=expected), calling=bool(state.in_flight))

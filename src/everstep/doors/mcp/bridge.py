@@ -127,19 +127,28 @@ def task_result(state: TaskState) -> JsonObject | None:
     """What a task that has ended gave, as the result of the call that made it."""
     match state.status:
         case TaskStatus.COMPLETED:
-            outputs = state.outputs.value if state.outputs is not None else {}
-            if state.plan.name in ("call", PROXIED) and isinstance(outputs, dict) and [*outputs] == ["result"]:
-                outputs = outputs["result"]
-            return proxied_result(outputs) if state.plan.name == PROXIED else call_result(outputs)
+            return completed_result(state.plan.name, {} if state.outputs is None else state.outputs.value)
         case TaskStatus.FAILED if state.error is not None:
-            said = (state.error.failure.details or {}).get("content")
-            if state.plan.name == PROXIED and isinstance(said, list):
-                return {"content": said, "isError": True}
-            return failed_result(failure_json(state.error.failure))
+            return failure_result(state.plan.name, state.error.failure)
         case TaskStatus.CANCELLED:
             return failed_result({"code": "cancelled", "message": "the task was cancelled"})
         case _:
             return None
+
+
+def completed_result(plan: str, outputs: JsonValue) -> JsonObject:
+    """What a task of this plan gave."""
+    if plan in ("call", PROXIED) and isinstance(outputs, dict) and [*outputs] == ["result"]:
+        outputs = outputs["result"]
+    return proxied_result(outputs) if plan == PROXIED else call_result(outputs)
+
+
+def failure_result(plan: str, failure: Failure) -> JsonObject:
+    """Why it gave nothing."""
+    said = (failure.details or {}).get("content")
+    if plan == PROXIED and isinstance(said, list):
+        return {"content": said, "isError": True}
+    return failed_result(failure_json(failure))
 
 
 def status_message(state: TaskState, view: View | None = None) -> str:

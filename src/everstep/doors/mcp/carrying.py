@@ -4,15 +4,17 @@ import asyncio
 import re
 from typing import Final
 
+from everstep.domain.events import TaskCompleted, TaskFailed
 from everstep.domain.states import TaskStatus
 from everstep.doors.mcp import wire25, wire26
-from everstep.doors.mcp.bridge import failed_result, task_result
+from everstep.doors.mcp.bridge import completed_result, failed_result, failure_result, task_result
 from everstep.doors.mcp.channel import Json
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.refusals import INVALID_PARAMS, Refused
 from everstep.doors.mcp.story import Story, read_story, standing
 from everstep.doors.mcp.talk import SILENT, WHOLE, Talk, telling
 from everstep.doors.mcp.tasks import Tasks
+from everstep.wire.event import made_in
 
 REQUEST_STATE: Final = re.compile(r"(?P<handle>mt_[\w-]+)\.[0-9]+", re.ASCII)
 """What a client brings back with its answers: the task that asks, and when."""
@@ -45,11 +47,22 @@ class Carrying:
             return await self._as_task(client, task)
         return await self._outcome(client, story)
 
+    async def lived(self, client: Client, plan: str, made: bytes, *, at_once: bool, talk: Talk) -> Json:
+        """The same of a new task of this plan, straight from its last event if that came along."""
+        task, last = made_in(made)
+        match None if last is None else last.body:
+            case TaskCompleted(outputs=outputs) if outputs.present:
+                return completed_result(plan, outputs.value)
+            case TaskFailed(error=error):
+                return failure_result(plan, error.failure)
+            case _:
+                return await self.carried(client, task, at_once=at_once, talk=talk)
+
     async def _stands(self, client: Client, task: str, talk: Talk) -> Story:
         """A task that has ended, or waits for somebody who cannot be asked here."""
         async with telling(self._desk.channel, client.caller, task, talk.tell):
             story = await standing(self._desk.channel, client.caller, task)
-            while talk.elicit is not None:
+            while talk.elicit is not None and not story.state.terminal:
                 view = await self._desk.view(client, story.state)
                 if not await self._tasks.ask(client, story, view, talk.elicit):
                     break

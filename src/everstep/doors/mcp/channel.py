@@ -11,11 +11,14 @@ from everstep.domain.errors import Unavailable
 from everstep.domain.events import Actor, ActorKind, Who
 from everstep.domain.record import record
 from everstep.doors.api import Api, Request, split_target
+from everstep.doors.api.made import MINIMAL, MINIMAL_WAIT
 from everstep.doors.local.client import LocalClient
 from everstep.doors.local.lines import refusal
 
 Json: TypeAlias = dict[str, Any]
 LONG_POLL_S: Final = 20
+BRIEF: Final = {"prefer": MINIMAL}
+"""Of a new task, nothing but its id."""
 
 
 @record
@@ -35,8 +38,8 @@ class Caller:
 class Channel(Protocol):
     """Somebody who answers."""
 
-    async def request(self, caller: Caller, ask: "Ask") -> tuple[int, Any]:
-        """Status and body; a refusal is a reply too."""
+    async def request(self, caller: Caller, ask: "Ask") -> tuple[int, bytes]:
+        """Status and body, in JSON if there is one; a refusal is a reply too."""
 
     def watch(self, caller: Caller, path: str) -> AsyncIterator[Json]:
         """The frames of a stream; a refusal is raised."""
@@ -50,6 +53,8 @@ class Ask:
     path: str
     body: Json | None = None
     headers: Mapping[str, str] | None = None
+    stays: bool = False
+    """Whether the reply to a new task can wait for what comes of it: not from an engine that may go away meanwhile."""
 
 
 class OwnChannel:
@@ -58,10 +63,10 @@ class OwnChannel:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def request(self, caller: Caller, ask: Ask) -> tuple[int, Any]:
+    async def request(self, caller: Caller, ask: Ask) -> tuple[int, bytes]:
         """Ask the desk behind it."""
         response = await self._api.handle(_request(caller, ask))
-        return response.status, json.loads(response.body) if response.body else None
+        return response.status, response.body
 
     async def watch(self, caller: Caller, path: str) -> AsyncIterator[Json]:
         """Its frames."""
@@ -72,11 +77,12 @@ class OwnChannel:
 
 def _request(caller: Caller, ask: Ask) -> Request:
     path, query = split_target(ask.path)
+    headers = ask.headers or {}
     return Request(
         method=ask.method,
         path=path,
         query=query,
-        headers=ask.headers or {},
+        headers={**headers, "prefer": MINIMAL_WAIT} if ask.stays else headers,
         body=ask.body,
         who=caller.who,
         local=True,
@@ -89,14 +95,14 @@ class LocalChannel:
     def __init__(self, socket: Path) -> None:
         self._socket = socket
 
-    async def request(self, caller: Caller, ask: Ask) -> tuple[int, Any]:
+    async def request(self, caller: Caller, ask: Ask) -> tuple[int, bytes]:
         """Ask it."""
         client = self._client(caller)
         try:
             response = await client.request(ask.method, ask.path, ask.body, headers=ask.headers)
         finally:
             await client.close()
-        return response.status, json.loads(response.body) if response.body else None
+        return response.status, response.body
 
     async def watch(self, caller: Caller, path: str) -> AsyncIterator[Json]:
         """Its frames."""
@@ -116,7 +122,7 @@ class Changing:
         self._now: Channel | None = None
         self._turn = asyncio.Lock()
 
-    async def request(self, caller: Caller, ask: Ask) -> tuple[int, Any]:
+    async def request(self, caller: Caller, ask: Ask) -> tuple[int, bytes]:
         """Ask; a look may be repeated, a command only if it was not heard."""
         now = await self._current(None)
         try:
@@ -146,10 +152,16 @@ async def ask(channel: Channel, caller: Caller, what: str, body: Json | None = N
 
 async def asked(channel: Channel, caller: Caller, request: Ask) -> Json:
     """The same with headers."""
+    body = json.loads(await good(channel, caller, request))
+    assert isinstance(body, dict)
+    return body
+
+
+async def good(channel: Channel, caller: Caller, request: Ask) -> bytes:
+    """The same as it came."""
     status, body = await channel.request(caller, request)
     if status >= 400:
-        raise refusal(body or {})
-    assert isinstance(body, dict)
+        raise refusal(json.loads(body or b"{}"))
     return body
 
 

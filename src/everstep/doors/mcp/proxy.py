@@ -4,6 +4,7 @@ What is asked of prompts and resources is passed on as it is. Our own tools are 
 comes back after a crash finds results with `list_tasks` and `get_task`.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from everstep.bootstrap import Proxied
 from everstep.domain.errors import EverstepError
 from everstep.doors.mcp.bridge import PROXIED, task_id_in
 from everstep.doors.mcp.calls import KEY, Calls
-from everstep.doors.mcp.channel import Ask, Json, asked
+from everstep.doors.mcp.channel import BRIEF, Ask, Json, good
 from everstep.doors.mcp.continuing import alone, refusal_of
 from everstep.doors.mcp.desk import Client, DoorDesk
 from everstep.doors.mcp.door import Face, McpDoor
@@ -73,13 +74,15 @@ class ProxyCalls(Calls):
         key = meta.get(KEY)
         headers = {} if key is None else {"idempotency-key": str(key)}
         if not client.tasks:  # it waits for the result, however long that takes
-            headers["prefer"] = "return=minimal"
-        request = Ask(method="POST", path="/v1/tasks", body=body, headers=headers)
+            headers |= BRIEF
+        stays = not client.tasks and talk.tell is None
+        request = Ask(method="POST", path="/v1/tasks", body=body, headers=headers, stays=stays)
         try:
-            made = await asked(self._desk.channel, client.caller, request)
+            made = await good(self._desk.channel, client.caller, request)
         except EverstepError as error:
             return refusal_of(error)
-        return await self.carried(client, made["id"], at_once=_usually_slow(made), talk=talk)
+        slow = client.tasks and _usually_slow(json.loads(made))
+        return await self.lived(client, PROXIED, made, at_once=slow, talk=talk)
 
     async def _wanted(self, client: Client, name: str, arguments: Json) -> tuple[Json, bool]:  # noqa: ARG002
         if not self._knows(name):

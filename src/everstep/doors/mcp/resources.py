@@ -99,7 +99,8 @@ class Resources:
             raise self._missing(client, uri) from error
         if status >= 400:
             raise self._missing(client, uri)
-        return (body["output"] or {}).get("value", body["output"]) if "/steps/" in path else body
+        shown = json.loads(body)
+        return (shown["output"] or {}).get("value", shown["output"]) if "/steps/" in path else shown
 
     def _missing(self, client: Client, uri: str) -> Refused:
         code = RESOURCE_NOT_FOUND if client.era == LEGACY else INVALID_PARAMS

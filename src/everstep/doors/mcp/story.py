@@ -12,8 +12,8 @@ from everstep.domain.states import TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import Sealed
 from everstep.doors.api.channel import ENDS, STANDS
-from everstep.doors.mcp.channel import LONG_POLL_S, Ask, Caller, Channel, Json, ask
-from everstep.wire.event import decode
+from everstep.doors.mcp.channel import LONG_POLL_S, Ask, Caller, Channel, ask, good
+from everstep.wire.event import EventPage, Unreadable, decode, loads, page_of
 
 __all__ = ["ENDS", "STANDS", "Story", "read_story", "standing", "story_of"]
 
@@ -32,46 +32,49 @@ class Story:
 
 async def read_story(channel: Channel, caller: Caller, task: str, generation: int | None = None) -> Story:
     """The journal of a task, up to the end of a generation; raises NotFound for another owner's."""
-    lines: list[Json] = []
+    lines: list[bytes] = []
     after, head = 0, 1
     while after < head:
-        page = await ask(channel, caller, f"GET /v1/tasks/{task}/events?after={after}&limit={PAGE}")
-        lines += page["events"]
-        after, head = int(page["next_after"]), int(page["head_seq"])
-        if not page["events"]:
+        page = await _page(channel, caller, f"/v1/tasks/{task}/events?after={after}&limit={PAGE}")
+        lines += map(bytes, page.events)
+        after, head = page.next_after, page.head_seq
+        if not page.events:
             break
     if not lines:
         raise NotFound("no such task")
-    return await story_of(channel, caller, task, [one for one in lines if _told_by(one, generation)])
+    return await story_of(channel, caller, lines, generation)
 
 
 async def standing(channel: Channel, caller: Caller, task: str) -> Story:
     """The same once the task has ended, or waits for somebody."""
     path = f"/v1/tasks/{task}/events?after=0&limit={PAGE}&until=end&wait={LONG_POLL_S}"
     while True:
-        lines: list[Json] = (await ask(channel, caller, f"GET {path}"))["events"]
+        lines = [*map(bytes, (await _page(channel, caller, path)).events)]
         whole = len(lines) < PAGE
-        story = await (story_of(channel, caller, task, lines) if whole else read_story(channel, caller, task))
+        story = await (story_of(channel, caller, lines) if whole else read_story(channel, caller, task))
         if story.state.terminal or story.state.status is TaskStatus.PAUSED:
             return story
 
 
-def _told_by(line: Json, generation: int | None) -> bool:
-    return generation is None or line["generation"] <= generation
+async def _page(channel: Channel, caller: Caller, path: str) -> EventPage:
+    return page_of(await good(channel, caller, Ask(method="GET", path=path)))
 
 
-async def story_of(channel: Channel, caller: Caller, task: str, lines: Sequence[Json]) -> Story:
-    """What these events, from the first one on, come to."""
-    first = lines[0]["data"]
-    if "artifact" in first["plan"]:  # too long for its event
-        first["plan"] = (await ask(channel, caller, f"GET /v1/tasks/{task}/plan?revision=1"))["plan"]
-    told = [decode(json.dumps(line)) for line in lines]
+async def story_of(channel: Channel, caller: Caller, lines: Sequence[bytes], generation: int | None = None) -> Story:
+    """What these events, from the first one on, come to; up to the end of a generation."""
+    try:
+        told = [decode(line) for line in lines]
+    except Unreadable:  # a plan that is too long for its event
+        task = loads(lines[0])["task"]
+        plan = json.dumps((await ask(channel, caller, f"GET /v1/tasks/{task}/plan?revision=1"))["plan"]).encode()
+        told = [decode(line, lambda _digest: plan) for line in lines]
+    told = [event for event in told if generation is None or event.generation <= generation]
     state: TaskState | None = None
     for event in told:
         state = fold(state, caller.owner, event)
     assert state is not None
     for sealed in (state.inputs, state.outputs, *(step.output for step in state.steps.values())):
-        await _fetch(channel, caller, task, sealed)
+        await _fetch(channel, caller, state.id, sealed)
     return Story(state=state, events=told)
 
 
@@ -80,4 +83,4 @@ async def _fetch(channel: Channel, caller: Caller, task: str, sealed: Sealed | N
         return
     status, value = await channel.request(caller, Ask(method="GET", path=f"/v1/tasks/{task}/artifacts/{sealed.digest}"))
     if status < 300:
-        sealed.value, sealed.present = value, True
+        sealed.value, sealed.present = json.loads(value), True

@@ -1,6 +1,7 @@
 """The MCP door on an engine in memory: everything but the SDK."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict
@@ -136,11 +137,11 @@ class Stage:
     async def all_tasks(self) -> list[dict[str, Any]]:
         status, body = await self.desk.channel.request(CALLER, _ask("GET", "/v1/tasks"))
         assert status == 200
-        return list(body["items"])
+        return list(json.loads(body)["items"])
 
     async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         _, said = await self.desk.channel.request(CALLER, _ask(method, path, body))
-        return said
+        return json.loads(said) if said else None
 
 
 def _ask(method: str, path: str, body: dict[str, Any] | None = None) -> Any:

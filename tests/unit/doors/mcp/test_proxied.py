@@ -1,6 +1,7 @@
 """Calls through the proxy: a tool that usually takes long is a task at once; what the server says is passed on."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,16 +72,12 @@ async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events(mo
         asked: list[str] = []
         forecasts: list[object] = []
         engine.desk.forecast = _Counting(forecasts)  # type: ignore[assignment]
-        load, loaded = engine.store.load_tasks, []
-
-        async def counted(tasks: Any) -> Any:
-            loaded.append(tasks)
-            return await load(tasks)
-
-        monkeypatch.setattr(engine.store, "load_tasks", counted)
+        read: list[str] = []
+        for name in ("load_tasks", "read_events", "find_task", "get_payloads"):
+            monkeypatch.setattr(engine.store, name, _noting(read, name, getattr(engine.store, name)))
 
         class Channel(OwnChannel):
-            async def request(self, caller: Any, ask: Any) -> tuple[int, Any]:
+            async def request(self, caller: Any, ask: Any) -> tuple[int, bytes]:
                 asked.append(f"{ask.method} {ask.path.partition('?')[0]}")
                 return await super().request(caller, ask)
 
@@ -88,11 +85,8 @@ async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events(mo
         remote: Any = SimpleNamespace(name="little", tools=[{"name": "add"}])
         said = await ProxyCalls(desk, remote).call(OLD, "add", {"n": 1}, {})
         assert said["content"] == [{"type": "text", "text": "1"}]
-        making, following = asked
-        assert making == "POST /v1/tasks"
-        assert following.rpartition("/")[2] == "events"
-        assert forecasts == []
-        assert len(loaded) == 1, "by whoever follows it; not by the walk that has just begun it"
+        assert asked == ["POST /v1/tasks"]
+        assert (forecasts, read) == ([], []), "what becomes of it is heard as it is written"
 
 
 async def test_who_comes_back_after_an_answer_gets_the_result() -> None:
@@ -148,6 +142,14 @@ async def test_nobody_leaves_before_a_call_that_waited_for_leave_has_ended(monke
         assert not leaving.done()
         go.set()
         await asyncio.wait_for(leaving, 60)
+
+
+def _noting(noted: list[str], name: str, verb: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def noting(*args: Any) -> Any:
+        noted.append(name)
+        return await verb(*args)
+
+    return noting
 
 
 class _Counting:

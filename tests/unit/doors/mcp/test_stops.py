@@ -131,7 +131,9 @@ async def test_whoever_looks_while_it_runs_sees_one_moment_of_the_journal() -> N
         journal = (await on.ask("GET", f"/v1/tasks/{task['id']}/events?after=0"))["events"]
         assert len(seen) > 1, "it was looked at on its way"
         for seq, polled in seen.items():
-            told = await story_of(on.desk.channel, CALLER, task["id"], [one for one in journal if one["seq"] <= seq])
+            told = await story_of(
+                on.desk.channel, CALLER, [json.dumps(one).encode() for one in journal if one["seq"] <= seq]
+            )
             variables = variables_json(told.state, handle)
             assert {name: value for name, value in polled.items() if name.startswith("_workflow.")} == variables
 
