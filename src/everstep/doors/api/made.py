@@ -1,10 +1,12 @@
 """The reply with a task that somebody made or moved: whole, brief, or when it is known what came of it."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from everstep.domain.attempts import History
+from everstep.domain.errors import EverstepError
 from everstep.domain.states import TERMINAL
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
@@ -26,12 +28,11 @@ async def made_reply(back: Backing, asked: Asked, state: TaskState) -> Response:
     made = await told(back, asked, state, 201, location=f"/v1/tasks/{state.id}")
     if asked.request.headers.get("prefer") != MINIMAL_WAIT:
         return made
-    try:
+    with suppress(TimeoutError, EverstepError):  # it is made, whatever keeps us from waiting for it
         async with asyncio.timeout(WAIT_S_MAX):
             last = await back.desk.first(state.id, STANDS, state.seq)
-    except TimeoutError:
-        return made
-    return made if last is None else replace(made, body=made.body[:-1] + b',"last":' + last.encoded + b"}")
+            return made if last is None else replace(made, body=made.body[:-1] + b',"last":' + last.encoded + b"}")
+    return made
 
 
 async def told(back: Backing, asked: Asked, state: TaskState, status: int, **headers: str) -> Response:

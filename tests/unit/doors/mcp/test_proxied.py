@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,6 +88,37 @@ async def test_a_call_of_a_client_that_waits_costs_one_request_and_its_events(mo
         assert said["content"] == [{"type": "text", "text": "1"}]
         assert asked == ["POST /v1/tasks"]
         assert (forecasts, read) == ([], []), "what becomes of it is heard as it is written"
+
+
+@pytest.mark.req("X.5")
+@pytest.mark.parametrize("way", ["short", "long", "failed", "asks"])
+async def test_who_is_told_the_end_and_who_reads_it_get_the_same(way: str) -> None:
+    """The last event says what the whole journal does; what it does not say is read."""
+
+    @tool("mcp.little.do", approve=way == "asks")
+    async def do() -> dict:  # type: ignore[type-arg]
+        """Do it"""
+        if way == "failed":
+            raise Misconfigured("not so", code="no_way", details={"content": [{"type": "text", "text": "not so"}]})
+        text = "done" * (50_000 if way == "long" else 1)
+        return {"text": text, "content": [{"type": "text", "text": text}], "structured": {"n": 1}}
+
+    class Reading(OwnChannel):
+        async def request(self, caller: Any, ask: Any) -> tuple[int, bytes]:
+            return await super().request(caller, replace(ask, stays=False))
+
+    async with TestEngine([do]) as engine:
+        api = Api(engine.desk, settings=load_settings({}, env={}), version="9.9")
+        remote: Any = SimpleNamespace(name="little", tools=[{"name": "do"}])
+        said = []
+        for channel in (OwnChannel(api), Reading(api)):
+            desk = DoorDesk(channel, Book(()), DoorLimits(), engine.clock.now)
+            said.append(await ProxyCalls(desk, remote).call(OLD, "do", {}, {}))
+    for one in said:
+        if way == "asks":  # each call has a task of its own
+            assert one["structuredContent"]["error"].pop("details")["task_id"]
+    assert said[0] == said[1]
+    assert said[0]["isError"] is (way in ("failed", "asks"))
 
 
 async def test_who_comes_back_after_an_answer_gets_the_result() -> None:
