@@ -1,4 +1,4 @@
-"""Builds the walls around one program, then becomes it. Runs by itself in a child: the standard library only.
+"""Builds the walls around one program, then becomes it. Runs in a child: of ours it knows the walls, and no more.
 
 It is told what to do on its first descriptor, after the supervisor has noted its number, so nothing runs unsupervised.
 What is really in force goes back on the second, before the program begins: found by doing it, never assumed; and what
@@ -22,22 +22,27 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from everstep.adapters.isolation.landlock import landlock
+from everstep.adapters.isolation.seccomp import NEW_USER, seccomp
+
 libc = ctypes.CDLL(None, use_errno=True)
 
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_SUBREAPER, PR_SET_DUMPABLE = (
-    1,
-    38,
-    22,
-    24,
-    36,
-    4,
-)
-NEW = {"ipc": 0x08000000, "uts": 0x04000000, "net": 0x40000000, "pid": 0x20000000}
-NEW_USER = 0x10000000
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_CAPBSET_DROP, PR_SET_SUBREAPER, PR_SET_DUMPABLE = 1, 38, 24, 36, 4
+NEW = {"ipc": 0x08000000, "uts": 0x04000000, "net": 0x40000000, "pid": 0x20000000, "mount": 0x00020000}
 CANNOT = 125
+PORTS_ABI = 4  # Landlock knows ports since then
 SERVE = "serve"  # after the descriptors: the program is a call of a Python function
 FASTEST = 8_000_000_000  # no program writes more bytes in a second
 LOOK_S, PATIENCE_S = (0.0003, 0.05), 1.0
+
+
+def started(work: Callable[[], None]) -> None:
+    """Do it; if that cannot be done, say why and end."""
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 -- nobody above it
+        sys.stderr.write(f"everstep: the walls could not be built: {error!r}\n")
+        os._exit(CANNOT)
 
 
 def main() -> None:
@@ -60,11 +65,12 @@ def main() -> None:
     program = os.fork()
     if program:
         reap(program)
-    wall_in(order, made, report, kept)
+    build(order, made)
+    begin(order, made, report, kept)
     then(order)
 
 
-def wall_in(order: dict[str, Any], made: dict[str, Any], report: int, kept: list[int]) -> None:
+def build(order: dict[str, Any], made: dict[str, Any]) -> None:
     """The last walls, those that bind this process for good."""
     os.chdir(order["cwd"])
     made["cgroup"] = enter(order["group"])
@@ -73,12 +79,19 @@ def wall_in(order: dict[str, Any], made: dict[str, Any], report: int, kept: list
     die_with_parent()
     no_more_privileges()
     made["landlock_abi"] = landlock(order)
-    made["seccomp"] = "seccomp" not in order["without"] and seccomp(network=order["network"])
-    if not order["network"]:
-        made["network"] = "none" if "net" in made["namespaces"] or made["seccomp"] else "host"
-    else:
-        made["network"] = "host"
+    sandboxes = order.get("sandboxes", False)
+    made["seccomp"] = "seccomp" not in order["without"] and seccomp(order["network"], sandboxes=sandboxes)
+    kept_to = {
+        "none": "net" in made["namespaces"] or made["seccomp"],
+        "proxy": "net" in made["namespaces"] or (made["landlock_abi"] >= PORTS_ABI and made["seccomp"]),
+        "host": True,
+    }
+    made["network"] = order["network"] if kept_to[order["network"]] else "host"
     made["missing"] = missing(made, order)
+
+
+def begin(order: dict[str, Any], made: dict[str, Any], report: int, kept: list[int]) -> None:
+    """Say what stands, and let go of all that is not the program's; if too little stands, end."""
     os.write(report, json.dumps(made).encode() + b"\n")
     if made["missing"] and order["require"] == "restricted":
         os._exit(CANNOT)
@@ -107,7 +120,7 @@ def missing(made: dict[str, Any], order: dict[str, Any]) -> list[str]:
         "uid": made["uid"] == 0,
         "landlock": not made["landlock_abi"],
         "seccomp": not made["seccomp"],
-        "network": not order["network"] and made["network"] != "none",
+        "network": made["network"] != order["network"],
     }
     return [name for name, lacks in lacking.items() if lacks]
 
@@ -211,7 +224,7 @@ def end_as(status: int) -> NoReturn:
 
 def namespaces(order: dict[str, Any]) -> list[str]:
     """Own processes, network, messages and names; where that is forbidden, less."""
-    wanted = ["ipc", "uts", "pid", *([] if order["network"] else ["net"])]
+    wanted = ["ipc", "uts", "pid", *order.get("also", ()), *([] if order["network"] == "host" else ["net"])]
     if "namespaces" in order["without"]:
         return []
     flags = sum(NEW[name] for name in wanted)
@@ -281,120 +294,3 @@ def no_more_privileges() -> None:
     header = struct.pack("II", 0x20080522, 0)
     libc.capset(header, struct.pack("6I", 0, 0, 0, 0, 0, 0))
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-
-
-# --- Landlock ---
-
-READ = 0x1 | 0x4 | 0x8  # execute, read file, read dir
-FILE_ONLY = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
-ALL = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
-DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/opt", "/proc", "/sys/devices/system/cpu")
-
-
-def landlock(order: dict[str, Any]) -> int:
-    """The system may be read, the folder written, nothing else reached; 0 where the kernel cannot."""
-    if "landlock" in order["without"]:
-        return 0
-    abi: int = libc.syscall(444, None, ctypes.c_size_t(0), 1)
-    if abi < 1:
-        return 0
-    fs = ALL[min(abi, 5)]
-    net = 0 if abi < 4 or order["network"] else 0x3
-    scope = 0x3 if abi >= 6 else 0
-    rule = struct.pack("QQQ", fs, net, scope)[: 8 if abi < 4 else 16 if abi < 6 else 24]
-    ruleset = libc.syscall(444, rule, ctypes.c_size_t(len(rule)), 0)
-    if ruleset < 0:
-        return 0
-    for path in (*SYSTEM, *order["reads"]):
-        allow(ruleset, path, READ)
-    for path in DEVICES:
-        allow(ruleset, path, READ | 0x2)
-    for path in order["writes"]:
-        allow(ruleset, path, fs)
-    if libc.syscall(446, ruleset, 0) != 0:
-        return 0
-    os.close(ruleset)
-    return abi
-
-
-def allow(ruleset: int, path: str, access: int) -> None:
-    """One more place; what is not there needs no rule."""
-    try:
-        at = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return
-    if not os.path.isdir(path):  # noqa: PTH112
-        access &= FILE_ONLY
-    libc.syscall(445, ruleset, 1, struct.pack("=Qi", access, at), 0)
-    os.close(at)
-
-
-# --- seccomp ---
-
-NUMBERS = {
-    "x86_64": {
-        "arch": 0xC000003E, "socket": 41, "clone": 56, "clone3": 435, "ptrace": 101, "mount": 165, "umount2": 166,
-        "bpf": 321, "perf_event_open": 298, "keyctl": 250, "add_key": 248, "request_key": 249, "userfaultfd": 323,
-        "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "kexec_load": 246,
-        "kexec_file_load": 320, "init_module": 175, "finit_module": 313, "delete_module": 176, "setns": 308,
-        "unshare": 272, "open_by_handle_at": 304, "process_vm_readv": 310, "process_vm_writev": 311, "pivot_root": 155,
-        "swapon": 167, "reboot": 169, "fsopen": 430, "move_mount": 429, "open_tree": 428,
-    },
-    "aarch64": {
-        "arch": 0xC00000B7, "socket": 198, "clone": 220, "clone3": 435, "ptrace": 117, "mount": 40, "umount2": 39,
-        "bpf": 280, "perf_event_open": 241, "keyctl": 219, "add_key": 217, "request_key": 218, "userfaultfd": 282,
-        "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "kexec_load": 104,
-        "kexec_file_load": 294, "init_module": 105, "finit_module": 273, "delete_module": 106, "setns": 268,
-        "unshare": 97, "open_by_handle_at": 265, "process_vm_readv": 270, "process_vm_writev": 271, "pivot_root": 41,
-        "swapon": 224, "reboot": 142, "fsopen": 430, "move_mount": 429, "open_tree": 428,
-    },
-}  # fmt: skip
-ALLOW, DENY, NO_CALL, KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS, 0x80000000
-INTERNET = (2, 10)
-PLAIN = (1, 16)  # local sockets, and netlink, which resolvers ask
-
-
-def seccomp(*, network: bool) -> bool:
-    """Calls that no ordinary program makes are refused; without network, internet sockets too."""
-    numbers = dict(NUMBERS.get(os.uname().machine, {}))
-    if not numbers:
-        return False
-    arch, socket, clone, clone3 = (numbers.pop(name) for name in ("arch", "socket", "clone", "clone3"))
-    program = [load(4), jump(arch, 1, 0), give(KILL), load(0)]
-    if arch == NUMBERS["x86_64"]["arch"]:
-        program += [(0x35, 0, 1, 0x40000000), give(DENY)]  # the other ABI of the same processor
-    for number in numbers.values():
-        program += [jump(number, 0, 1), give(DENY)]
-    program += [jump(clone3, 0, 1), give(NO_CALL)]
-    program += [jump(clone, 0, 4), load(16), (0x45, 0, 1, NEW_USER), give(DENY), give(ALLOW)]
-    families = [*PLAIN, *(INTERNET if network else ())]
-    tests = [step for family in families for step in (jump(family, 0, 1), give(ALLOW))]
-    program += [jump(socket, 0, len(tests) + 2), load(16), *tests, give(DENY), give(ALLOW)]
-    code = b"".join(struct.pack("HBBI", *one) for one in program)
-    buffer = ctypes.create_string_buffer(code, len(code))
-    filters = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(buffer))
-    return bool(libc.prctl(PR_SET_SECCOMP, 2, filters, 0, 0) == 0)
-
-
-def load(offset: int) -> tuple[int, int, int, int]:
-    """A word of the call: its number, its processor, an argument."""
-    return (0x20, 0, 0, offset)
-
-
-def jump(value: int, then: int, otherwise: int) -> tuple[int, int, int, int]:
-    """Skip so many steps if equal, so many if not."""
-    return (0x15, then, otherwise, value)
-
-
-def give(verdict: int) -> tuple[int, int, int, int]:
-    """End here."""
-    return (0x06, 0, 0, verdict)
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except Exception as error:  # noqa: BLE001 -- nobody above it: say why and end
-        sys.stderr.write(f"everstep: the walls could not be built: {error!r}\n")
-        os._exit(CANNOT)

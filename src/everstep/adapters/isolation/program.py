@@ -120,7 +120,7 @@ def order_of(program: Program, group: Group | None, answers: int | None) -> dict
         "argv": program.argv,
         "cwd": program.cwd,
         "env": {**usual, **program.env, **answer},
-        "network": program.network,
+        "network": "host" if program.network else "none",
         "uid": program.uid,
         "reads": program.reads,
         "writes": program.writes,

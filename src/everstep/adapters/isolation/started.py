@@ -16,9 +16,14 @@ from typing import Final
 from everstep.adapters.isolation import launcher
 from everstep.adapters.isolation.program import PATH
 
-LAUNCHER: Final = launcher.__file__
 SPARES: Final = 1
-IMPORTED: Final = {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
+ROOT: Final = str(Path(__file__).parents[3])
+IMPORTED: Final = {"PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
+
+
+def begun_in(module: str) -> str:
+    """Python that calls `main` of one of our modules; nothing else of ours or of others is on its path before it."""
+    return f"import sys; sys.path.append({ROOT!r}); from {module} import main, started; started(main)"
 
 
 @dataclass(eq=False)
@@ -53,7 +58,8 @@ def start(*, stdin: bool, answers: bool = False, serving: bool = False) -> Start
         [
             sys.executable,
             *(("-P",) if serving else ("-I", "-S")),
-            LAUNCHER,
+            "-c",
+            begun_in(launcher.__name__),
             *map(str, handed),
             *((launcher.SERVE,) if serving else ()),
         ],
