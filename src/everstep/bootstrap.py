@@ -191,7 +191,7 @@ def secrets_of(settings: Settings, given: Mapping[str, str]) -> KnownSecrets:
 
 async def tried_walls(settings: Settings) -> JsonObject:
     """What this machine really puts around a program, and around the browser; nothing: no program can be started."""
-    return {**(await tried(walls_of(settings).uid) or {}), "browser": browser_walls(settings)}
+    return {**(await tried(walls_of(settings).uid) or {}), "browser": await browser_walls(settings)}
 
 
 def adapters_of(

@@ -1,15 +1,18 @@
 """What a plan may do on a page: a table of small acts, each with a name and its arguments."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, TypeAlias
 
 from everstep.adapters.browser.page import ACTION_S, Sheet
-from everstep.adapters.paths import names_of
+from everstep.adapters.files import Workspace
+from everstep.domain.handles import media_type_of
 from everstep.domain.values import JsonObject
 
 Act: TypeAlias = Callable[[Sheet, Any, Path], Awaitable[None]]
 _MOST: Final = ACTION_S * 1000
+UPLOAD_BYTES: Final = 50_000_000
+"""More is not taken over the pipe."""
 
 
 async def act(sheet: Sheet, action: Mapping[str, Any], workdir: Path) -> None:
@@ -45,8 +48,11 @@ async def _press(sheet: Sheet, said: dict[str, Any], _: Path) -> None:
 
 
 async def _upload(sheet: Sheet, said: dict[str, Any], workdir: Path) -> None:
-    file = workdir.joinpath(*map(bytes.decode, names_of(said["path"])))
-    await sheet.page.locator(said["selector"]).first.set_input_files(str(file), timeout=_MOST)
+    path = str(said["path"])
+    with Workspace(workdir) as files:  # the browser itself cannot read it
+        data = files.whole(path, UPLOAD_BYTES)
+    handed = {"name": PurePath(path).name, "mimeType": media_type_of(path), "buffer": data}
+    await sheet.page.locator(said["selector"]).first.set_input_files(handed, timeout=_MOST)
 
 
 async def _wait(sheet: Sheet, said: dict[str, Any], _: Path) -> None:

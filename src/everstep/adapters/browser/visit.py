@@ -1,7 +1,6 @@
 """One attempt's visit to the browser: a way out of its own, a page, an end that leaves nothing."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -9,14 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from everstep.adapters.browser.page import Sheet
-from everstep.adapters.browser.shared import Running, SharedBrowser
+from everstep.adapters.browser.running import Running
+from everstep.adapters.browser.shared import SharedBrowser
 from everstep.adapters.browser.way_out import WayOut
 from everstep.adapters.files import Expected, Workspace
 from everstep.adapters.isolation.bounds import bounds_of
 from everstep.adapters.net import Client, asked_by, parse_url
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject
-from everstep.ports.tool import Ctx, ResourceExceeded, ToolError, Uncertain
+from everstep.ports.tool import Ctx, Denied, ResourceExceeded, ToolError, Uncertain
 from everstep.wire.times import to_text
 
 WATCH_S: Final = 0.5
@@ -30,6 +30,9 @@ class Visit:
     browser: SharedBrowser
     client: Client
     url: str
+    tool: str
+    needs: str
+    """`restricted`: not without all walls."""
     session: Path | None = None
     """Cookies that are kept for later steps of the task."""
     _over: list[ToolError] = field(default_factory=list)
@@ -38,42 +41,64 @@ class Visit:
     async def page(self, ctx: Ctx) -> AsyncIterator[Sheet]:
         """A page that is not opened yet; what goes wrong with the browser itself is ours to name."""
         way = WayOut(self.client, asked_by(ctx, "url", "read"), parse_url(self.url).place)
-        own = ctx.bounds is not None and bool(ctx.bounds.memory_bytes or ctx.bounds.cpu_time_ms)
+        limited = ctx.bounds is not None and bool(ctx.bounds.memory_bytes or ctx.bounds.cpu_time_ms)
+        own_bytes = bounds_of(ctx).memory_bytes if limited else None
         known = self.session is not None and self.session.exists()
         options: JsonObject = {"storage_state": str(self.session)} if known else {}
         watching: asyncio.Task[None] | None = None
+        held: JsonObject | None = None
         try:
-            proxy = await way.open()
-            async with self.browser.context(proxy, own=own, viewport=VIEW, **options) as (context, running):
-                if own:
-                    watching = asyncio.ensure_future(self._watch(running, bounds_of(ctx).memory_bytes))
-                yield Sheet(await context.new_page(), way)
-                if self.session is not None:
-                    self.session.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                    await context.storage_state(path=str(self.session))
-                    self.session.chmod(0o600)
+            async with self.browser.context(way.open, own_bytes=own_bytes, viewport=VIEW, **options) as visited:
+                context, running = visited
+                held = running.held
+                self._refuse_weak(running)
+                if own_bytes is not None:
+                    watching = asyncio.ensure_future(self._watch(running, own_bytes))
+                try:
+                    yield Sheet(await context.new_page(), way)
+                    if self.session is not None:
+                        self.session.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                        await context.storage_state(path=str(self.session))
+                        self.session.chmod(0o600)
+                except Exception:
+                    if own_bytes is not None and not self._over:
+                        await self._too_large(running, own_bytes)
+                    raise
         except Exception as error:
             raise self._named(error) from error
         finally:
             if watching is not None:
                 watching.cancel()
             await way.close()
-            ctx.measured(
-                Measured(bytes_in=way.bytes_in, bytes_out=way.bytes_out, containment=self.browser.containment())
+            ctx.measured(Measured(bytes_in=way.bytes_in, bytes_out=way.bytes_out, containment=held))
+
+    def _refuse_weak(self, running: Running) -> None:
+        if self.needs == "restricted" and running.held["level"] != "restricted":
+            missing = running.held["missing"]
+            lacking = ", ".join(map(str, missing if isinstance(missing, list) else ()))
+            raise Denied(
+                f"'{self.tool}' needs walls that do not stand around the browser: {lacking}",
+                code="containment_unavailable",
+                what_to_do=f'if it may run without: [containment] require = {{"{self.tool}" = "limited"}}',
             )
 
     async def _watch(self, running: Running, most: int) -> None:
         """A browser of its own is kept to the step's limit."""
         while True:
-            used = await asyncio.to_thread(running.memory)
-            if used > most:
-                what = f"the browser used {used:,} bytes of memory, and may use {most:,}"
-                self._over.append(ResourceExceeded(what, limit="memory", used=used, max=most))
-                for one in await asyncio.to_thread(running.processes):
-                    with contextlib.suppress(Exception):
-                        one.kill()
+            if await self._too_large(running, most):
+                await asyncio.to_thread(running.kill)
                 return
             await asyncio.sleep(WATCH_S)
+
+    async def _too_large(self, running: Running, most: int) -> bool:
+        """Whether it is, or was when the kernel, which is faster than we are, had to end something of it."""
+        used = await asyncio.to_thread(running.memory)
+        if running.memory_ran_out():
+            used = max(used, most + 1)
+        if used > most:
+            what = f"the browser used {used:,} bytes of memory, and may use {most:,}"
+            self._over.append(ResourceExceeded(what, limit="memory", used=used, max=most))
+        return used > most
 
     def _named(self, error: Exception) -> Exception:
         """What somebody else's library raised, in our words."""

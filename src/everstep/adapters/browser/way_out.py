@@ -5,6 +5,7 @@ What a page loads, and where it leads, is data: it reaches public addresses, unl
 
 import asyncio
 import contextlib
+import socket
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,9 +35,12 @@ class WayOut:
     _server: asyncio.Server | None = None
     _talks: "set[asyncio.Task[None]]" = field(default_factory=set)
 
-    async def open(self) -> str:
-        """Where it listens."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=HEAD_BYTES)
+    async def open(self, way: socket.socket | None) -> str:
+        """Where it listens: on a socket of the browser's own network, if it has one."""
+        if self._server is not None:
+            self._server.close()
+        own = {"host": "127.0.0.1", "port": 0} if way is None else {"sock": way}
+        self._server = await asyncio.start_server(self._serve, limit=HEAD_BYTES, **own)
         port = self._server.sockets[0].getsockname()[1]
         return f"http://127.0.0.1:{port}"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from everstep.adapters.browser.acting import act
 from everstep.adapters.browser.page import Sheet
-from everstep.adapters.browser.shared import SharedBrowser
+from everstep.adapters.browser.shared import SharedBrowser, nowhere
 from everstep.adapters.browser.visit import Visit, kept, last_seen
 from everstep.adapters.isolation.bounds import Walls
 from everstep.adapters.net import Client, parse_url
@@ -17,7 +17,7 @@ from everstep.adapters.tools.browser_specs import SPECS
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonValue
 from everstep.ports.adapter import ToolAdapter
-from everstep.ports.tool import Call, Ctx, Denied, Health, ToolError, ToolSpec
+from everstep.ports.tool import Call, Ctx, Health, ToolError, ToolSpec
 
 _FAILED_PICTURE_S: Final = 5.0
 
@@ -69,7 +69,7 @@ class BrowserTools(ToolAdapter):
         if self._browser is None:
             return Health()
         try:
-            async with self._browser.context("http://127.0.0.1:9") as (context, _):
+            async with self._browser.context(nowhere) as (context, _):
                 await context.new_page()
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is not well
             return Health(status="unhealthy", detail=str(error)[:200])
@@ -83,11 +83,17 @@ class BrowserTools(ToolAdapter):
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """In a fresh context, behind a proxy of its own."""
         arguments: dict[str, Any] = call.arguments
-        self._contained(call.tool, ctx)
         assert self._browser is not None
         name = arguments.get("session")
         session = self._kept / str(ctx.task_id) / f"{name}.json" if name else None
-        visit = Visit(browser=self._browser, client=self._client, url=arguments["url"], session=session)
+        visit = Visit(
+            browser=self._browser,
+            client=self._client,
+            url=arguments["url"],
+            tool=call.tool,
+            needs=self._walls.needed(call.tool, trusted=ctx.origin.trusted),
+            session=session,
+        )
         async with visit.page(ctx) as sheet:
             try:
                 await sheet.open(arguments["url"])
@@ -110,16 +116,6 @@ class BrowserTools(ToolAdapter):
         seen = last_seen(await sheet.picture("viewport", "png"), ctx, "done")
         return {"extracted": sheet.extracted, "final_url": sheet.page.url, "status": sheet.status, "screenshot": seen}
 
-    def _contained(self, tool: str, ctx: Ctx) -> None:
-        assert self._browser is not None
-        lacking = ", ".join(map(str, _list(self._browser.containment()["missing"])))
-        if self._walls.needed(tool, trusted=ctx.origin.trusted) == "restricted":
-            raise Denied(
-                f"'{tool}' needs walls that do not stand around the browser: {lacking}",
-                code="containment_unavailable",
-                what_to_do=f'if it may run without: [containment] require = {{"{tool}" = "limited"}}',
-            )
-
     async def _picture_of(self, error: ToolError, sheet: Sheet, ctx: Ctx) -> None:
         """What the page looked like when it went wrong, if it can still be seen."""
         with contextlib.suppress(Exception):  # the failure is what counts
@@ -131,7 +127,3 @@ class BrowserTools(ToolAdapter):
 def _actions(call: Call) -> list[dict[str, JsonValue]]:
     said = call.arguments.get("actions")
     return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

@@ -6,19 +6,26 @@ from everstep.adapters.net import Client
 from everstep.adapters.tools.browser import BrowserTools
 from everstep.adapters.tools.reaching import guard_of
 from everstep.domain.values import JsonObject
+from everstep.ports.tool import ToolError
 from everstep.settings import Settings
 from everstep.settings.values import beside
 
 
-def browser_walls(settings: Settings) -> JsonObject | None:
-    """What stands around the browser; None if there is none."""
+async def browser_walls(settings: Settings) -> JsonObject | None:
+    """What stands around the browser, by starting it, or why it does not start; None if there is none."""
     browser = _shared(settings)
-    return None if browser is None else {**browser.containment(), "program": browser.found()}
+    if browser is None:
+        return None
+    try:
+        return {**await browser.tried(), "program": browser.found()}
+    except ToolError as error:
+        return {"trouble": str(error), "what_to_do": error.what_to_do}
 
 
 def _shared(settings: Settings) -> SharedBrowser | None:
-    on = bool(settings.said["browser.enabled"].value)
-    return SharedBrowser(executable=str(settings.said["browser.executable"].value)) if on else None
+    if not settings.said["browser.enabled"].value:
+        return None
+    return SharedBrowser(executable=str(settings.said["browser.executable"].value), uid=walls_of(settings).uid)
 
 
 def browser_of(settings: Settings) -> BrowserTools:

@@ -25,6 +25,7 @@ from everstep.testing.context import Context, call_of
 from tests.ports import free_port
 
 LOAD_S = pages.LOAD_S
+UID = 61184
 FORM = """<title>Form</title><h1>Order</h1><p>Fill <a href="/next">this</a> in.</p><ul><li>one<li>two</ul>
 <input id=name><input type=password id=secret value=hunter2><select id=size><option>S<option>L</select>
 <button id=save onclick="document.body.append(Object.assign(document.createElement('p'), {id: 'saved',
@@ -118,7 +119,7 @@ async def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     """Calls of one worker's browser, as if a trusted plan had written the address out."""
     monkeypatch.setattr(pages, "LOAD_S", 60.0)
     monkeypatch.setattr(pages, "ACTION_S", 60.0)
-    shared = SharedBrowser()
+    shared = SharedBrowser(uid=UID)
     tools = BrowserTools(shared, Client(guard=Guard()), Walls(), tmp_path / "kept")
 
     yield Ask(tools, tmp_path), shared
@@ -213,7 +214,7 @@ async def test_nothing_is_reached_that_the_guard_refuses(browser: tuple[Ask, Sha
     """Not by an address from data, not by what a page loads, not by a script of another scheme."""
     ask, _ = browser
     for url in ("http://169.254.169.254/latest", "http://[::1]:1/", "http://10.0.0.1:1/"):
-        assert (await refused(ask("read", url, trusted=False))).code == "containment_unavailable"
+        assert (await refused(ask("read", url, trusted=False))).code == "policy_denied"
     assert (await refused(ask("read", "http://169.254.169.254/latest"))).code == "policy_denied"
     for url in ("file:///etc/passwd", "chrome://version", "view-source:http://a/", "http://127.1/", "http://a@b/"):
         assert (await refused(ask("read", url))).code == "net_url"
@@ -226,8 +227,7 @@ async def test_a_killed_browser_is_named_and_replaced(browser: tuple[Ask, Shared
     waiting = asyncio.ensure_future(ask("read", f"{at}/once"))
     await SEEN.wait()
     assert shared._running is not None
-    for process in shared._running.processes():
-        process.kill()
+    shared._running.kill()
     error = await refused(waiting)
     assert (error.code, error.category, error.effect_state) == ("browser_crashed", "transient", "unknown")
     assert (await ask("read", f"{at}/form"))["title"] == "Form"
@@ -267,8 +267,7 @@ async def test_a_step_whose_browser_is_killed_is_tried_again(tmp_path: Path, at:
         await SEEN.wait()
         assert engine._parts is not None
         tools: Any = engine._parts.runtime.kit.catalog.get("browser.read").adapter
-        for process in tools._browser._running.processes():
-            process.kill()
+        tools._browser._running.kill()
         retried = (event async for event in task.events() if event.type == "step.retry_scheduled")
         assert (await anext(retried)).data["attempt"] == 1
         await engine.clock.advance("30s")
