@@ -177,14 +177,18 @@ def test_tools(here: Project) -> None:
 
 @pytest.mark.req("DoD.5")
 def test_doctor_says_what_stands_around_the_browser(here: Project) -> None:
-    """As weak as it is, and not a word about it where there is none."""
+    """By starting it; not a word about it where there is none."""
     assert "browser" not in {one["name"] for one in here.run("doctor", "--json").json["checks"]}
     with (here.path / "everstep.toml").open("a") as settings:
         settings.write("\n[browser]\nenabled = true\n")
     (row,) = [one for one in here.run("doctor", "--json").json["checks"] if one["name"] == "browser"]
-    assert row["status"] == "warning"
-    assert row["detail"].startswith("limited: every connection through our proxy")
-    assert "missing: " in row["detail"]
+    lacking = "missing: " in row["detail"]
+    assert row["status"] == ("warning" if lacking else "ok")
+    assert row["detail"].startswith("limited: " if lacking else "restricted: no way out but our proxy, user ")
+    with (here.path / "everstep.toml").open("a") as settings:
+        settings.write('executable = "/nowhere"\n')
+    (row,) = [one for one in here.run("doctor", "--json").json["checks"] if one["name"] == "browser"]
+    assert (row["status"], "there is no Chromium here" in row["detail"]) == ("warning", True)
 
 
 def test_doctor(here: Project) -> None:

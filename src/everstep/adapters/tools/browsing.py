@@ -6,7 +6,6 @@ from everstep.adapters.net import Client
 from everstep.adapters.tools.browser import BrowserTools
 from everstep.adapters.tools.reaching import guard_of
 from everstep.domain.values import JsonObject
-from everstep.ports.tool import ToolError
 from everstep.settings import Settings
 from everstep.settings.values import beside
 
@@ -18,8 +17,8 @@ async def browser_walls(settings: Settings) -> JsonObject | None:
         return None
     try:
         return {**await browser.tried(), "program": browser.found()}
-    except ToolError as error:
-        return {"trouble": str(error), "what_to_do": error.what_to_do}
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it does not start
+        return {"trouble": str(error)[:200], "what_to_do": getattr(error, "what_to_do", None)}
 
 
 def _shared(settings: Settings) -> SharedBrowser | None:
