@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 READ_BYTES: Final = 64 * 1024
+LINES_MAX: Final = 256
+"""Lines that are kept for who has not asked for them; the others wait in the pipe."""
 
 
 class _End:
@@ -48,12 +50,16 @@ class Incoming(_End):
         self._begun: list[bytes] = []
         """Of a line whose end has not come yet."""
         self._news = asyncio.Event()
-        self._over = False
+        self._over = self._listening = False
         try:
-            self._loop.add_reader(source, self._readable)
+            self._listen()
         except PermissionError:  # a file: nobody waits for it
             while not self._over:
                 self._readable()
+
+    def _listen(self) -> None:
+        self._loop.add_reader(self._source, self._readable)
+        self._listening = True
 
     def _readable(self) -> None:
         try:
@@ -69,6 +75,8 @@ class Incoming(_End):
             *whole, rest = b"".join(self._begun).split(b"\n")
             self._begun = [rest]
             self._lines.extend(whole)
+            if len(self._lines) > LINES_MAX:
+                self._stop()
         else:
             self._over = True
             self._stop()
@@ -92,6 +100,8 @@ class Incoming(_End):
             if self._over:
                 raise StopAsyncIteration
             self._news.clear()
+            if not self._listening:
+                self._listen()
             await self._news.wait()
         try:
             return self._message(self._read(self._lines.popleft().decode(errors="replace"), by_name=False))
@@ -103,8 +113,9 @@ class Incoming(_End):
         self._stop()
 
     def _stop(self) -> None:
-        with suppress(PermissionError):
+        if self._listening:
             self._loop.remove_reader(self._source)
+            self._listening = False
 
 
 class Outgoing(_End):

@@ -151,11 +151,10 @@ def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
 
 async def serve_stdio(door: McpDoor, version: str, source: BinaryIO, wire: BinaryIO) -> None:
     """Until the other side closes its end."""
-    from mcp.server._otel import OpenTelemetryMiddleware
     from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
 
     server = make_server(door, version)
     if isinstance(get_tracer_provider(), ProxyTracerProvider):  # nobody traces: its spans would cost, and go nowhere
-        server.middleware = [one for one in server.middleware if not isinstance(one, OpenTelemetryMiddleware)]
+        server.middleware = [one for one in server.middleware if type(one).__name__ != "OpenTelemetryMiddleware"]
     await server.run(Incoming(source.fileno()), Outgoing(wire.fileno()), server.create_initialization_options())
     door.close()

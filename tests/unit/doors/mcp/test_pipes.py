@@ -62,6 +62,31 @@ async def test_lines_come_whole_in_whatever_pieces(pipe: tuple[int, int]) -> Non
         await incoming.receive()
 
 
+async def test_who_says_more_than_is_asked_for_waits(pipe: tuple[int, int]) -> None:
+    source, wire = pipe
+    many = 20_000
+    written = 0
+
+    def speak() -> None:
+        nonlocal written
+        for number in range(many):
+            written = number
+            os.write(wire, request(number) + b"\n")
+        os.close(wire)
+
+    speaking = threading.Thread(target=speak)
+    async with Incoming(source) as incoming:
+        speaking.start()
+        first = await incoming.receive()
+        before = -1
+        while before != written:  # until it gets no further
+            before = written
+            await asyncio.to_thread(speaking.join, 0.2)
+        assert written < many / 2
+        assert [id_of(first), *[id_of(said) async for said in incoming]] == [*range(many)]
+    speaking.join()
+
+
 async def test_what_is_no_message_is_told_and_the_next_one_is_read(pipe: tuple[int, int]) -> None:
     source, wire = pipe
     async with Incoming(source) as incoming:
