@@ -122,7 +122,8 @@ class Place:
 
 def place_for(wanted: Wanted) -> Place:
     """A new one; raises OSError where there can be none."""
-    group = new_group(_roots(), wanted.memory_bytes, BOUNDS.processes)
+    roots = None if "cgroup" in wanted.without else _roots()
+    group = new_group(roots, wanted.memory_bytes, BOUNDS.processes)
     place = Place(wanted=wanted, folder=Path(tempfile.mkdtemp(prefix="everstep-browser-")), group=group)
     try:
         place.furnish()

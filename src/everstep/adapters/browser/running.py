@@ -13,11 +13,18 @@ import psutil
 from everstep.adapters.browser.place import Place
 from everstep.adapters.isolation.tree import lives, pss, tree
 from everstep.domain.values import JsonObject
+from everstep.ports.tool import ResourceExceeded
 
 AGE_S: Final = 30 * 60.0
 CLOSE_S: Final = 5.0
 Opening: TypeAlias = Callable[[socket.socket | None], Awaitable[str]]
 """Makes a proxy listen on this socket, or on one of its own, and says where it is."""
+
+
+def too_large(used: int, most: int) -> ResourceExceeded:
+    """It used more memory than it may."""
+    what = f"the browser used {used:,} bytes of memory, and may use {most:,}"
+    return ResourceExceeded(what, limit="memory", used=used, max=most)
 
 
 @dataclass(eq=False)

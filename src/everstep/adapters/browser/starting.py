@@ -9,9 +9,9 @@ from typing import Any, Final
 from uuid import uuid4
 
 from everstep.adapters.browser.place import Wanted, place_for
-from everstep.adapters.browser.running import Running
+from everstep.adapters.browser.running import Running, too_large
 from everstep.domain.values import JsonObject
-from everstep.ports.tool import Misconfigured, Uncertain
+from everstep.ports.tool import Misconfigured, ToolError, Uncertain
 
 START_S: Final = 30.0
 ARGUMENTS: Final = (
@@ -42,11 +42,11 @@ async def start(wanted: Wanted) -> Running:
     driver = await async_playwright().start()
     try:
         return await _walled(driver, wanted) or await _bare(driver, wanted)
-    except Exception as error:
+    except BaseException as error:
         await driver.stop()
-        raise Uncertain(f"the browser did not start: {str(error)[:300]}", code="browser_crashed") from error
-    except BaseException:
-        await driver.stop()
+        if isinstance(error, Exception) and not isinstance(error, ToolError):
+            what = f"the browser did not start: {str(error)[:300]}"
+            raise Uncertain(what, code="browser_crashed") from error
         raise
 
 
@@ -67,7 +67,10 @@ async def _walled(driver: Any, wanted: Wanted) -> Running | None:
     except BaseException as error:
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
+        ran_out = place.memory_ran_out()
         await asyncio.to_thread(place.close)
+        if ran_out:  # without walls it would only take more
+            raise too_large(wanted.memory_bytes + 1, wanted.memory_bytes) from error
         if isinstance(error, Error) and not isinstance(error, TooLong):
             return None
         raise

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from everstep.adapters.browser.page import Sheet
-from everstep.adapters.browser.running import Running
+from everstep.adapters.browser.running import Running, too_large
 from everstep.adapters.browser.shared import SharedBrowser
 from everstep.adapters.browser.way_out import WayOut
 from everstep.adapters.files import Expected, Workspace
@@ -16,7 +16,7 @@ from everstep.adapters.isolation.bounds import bounds_of
 from everstep.adapters.net import Client, asked_by, parse_url
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject
-from everstep.ports.tool import Ctx, Denied, ResourceExceeded, ToolError, Uncertain
+from everstep.ports.tool import Ctx, Denied, ToolError, Uncertain
 from everstep.wire.times import to_text
 
 WATCH_S: Final = 0.5
@@ -96,8 +96,7 @@ class Visit:
         if running.memory_ran_out():
             used = max(used, most + 1)
         if used > most:
-            what = f"the browser used {used:,} bytes of memory, and may use {most:,}"
-            self._over.append(ResourceExceeded(what, limit="memory", used=used, max=most))
+            self._over.append(too_large(used, most))
         return used > most
 
     def _named(self, error: Exception) -> Exception:

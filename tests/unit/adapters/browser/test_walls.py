@@ -16,10 +16,12 @@ from everstep.adapters.browser.place import Place, Wanted, place_for
 from everstep.adapters.browser.running import Running
 from everstep.adapters.browser.shared import SharedBrowser, nowhere
 from everstep.adapters.isolation.bounds import Walls
+from everstep.adapters.isolation.group import best_roots
 from everstep.adapters.isolation.tree import tree
 from everstep.adapters.net import Client
 from everstep.adapters.net.guard import Guard
 from everstep.adapters.tools.browser import BrowserTools
+from everstep.domain.plan import LimitsSpec
 from everstep.domain.usage import Measured
 from everstep.ports.tool import Origin, ToolError
 from everstep.testing.context import Context, call_of
@@ -188,8 +190,10 @@ class Asking:
         self._folder = folder
         self.held: Any = None
 
-    async def __call__(self, tool: str, url: str, *, trusted: bool = True, **arguments: Any) -> Any:
-        ctx = Measuring(workdir=self._folder, origin=Origin(trusted=trusted, written={"url": url}))
+    async def __call__(
+        self, tool: str, url: str, *, trusted: bool = True, bounds: LimitsSpec | None = None, **arguments: Any
+    ) -> Any:
+        ctx = Measuring(workdir=self._folder, origin=Origin(trusted=trusted, written={"url": url}), bounds=bounds)
         try:
             return await self.tools.execute(call_of(f"browser.{tool}", {"url": url, **arguments}), ctx)
         finally:
@@ -217,6 +221,22 @@ async def test_an_upload_reaches_the_page_though_the_browser_cannot_read_it(
     ]
     assert (await ask("act", at, actions=actions))["extracted"] == {"said": "from the workspace"}
     assert ask.held["level"] == "restricted"
+
+
+@pytest.mark.parametrize("without", [(), ("cgroup",)])
+async def test_a_browser_of_its_own_is_kept_to_the_memory_of_its_step(
+    at: str, tmp_path: Path, without: tuple[str, ...]
+) -> None:
+    browser = SharedBrowser(uid=UID, without=without)
+    ask = Asking(browser, tmp_path)
+    assert (await ask("read", at, bounds=LimitsSpec(memory_bytes=900_000_000)))["title"] == "Shop"
+    assert ask.held["level"] == "restricted"
+    assert (ask.held["cgroup"] == "none") is (best_roots() is None or "cgroup" in without)
+    for most in (120_000_000, 20_000_000):  # too little for a page, too little to start
+        with pytest.raises(ToolError) as caught:
+            await ask("read", at, bounds=LimitsSpec(memory_bytes=most), wait={"selector": "#never"})
+        assert caught.value.code == "limit_memory"
+    assert (browser.starts, browser._running) == (3, None)
 
 
 async def test_a_wall_that_is_lacking_is_named_and_a_stranger_refused(at: str, tmp_path: Path) -> None:
