@@ -5,6 +5,7 @@ Chromium is the system's own; nothing is downloaded. Playwright speaks to it ove
 
 import asyncio
 import os
+from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -41,7 +42,10 @@ async def start(wanted: Wanted) -> Running:
         ) from None
     driver = await async_playwright().start()
     try:
-        return await _walled(driver, wanted) or await _bare(driver, wanted)
+        for without in ((), ("namespaces",)):  # where they may be made, they may still be of no use
+            if running := await _walled(driver, replace(wanted, without=(*wanted.without, *without))):
+                return running
+        return await _bare(driver, wanted)
     except BaseException as error:
         await driver.stop()
         if isinstance(error, Exception) and not isinstance(error, ToolError):

@@ -251,6 +251,19 @@ async def test_a_wall_that_is_lacking_is_named_and_a_stranger_refused(at: str, t
     await browser.close()
 
 
+async def test_a_browser_that_does_not_start_in_namespaces_has_the_other_walls(
+    at: str, ground: Path, tmp_path: Path
+) -> None:
+    program = ground / "browser"
+    program.write_text(f'#!/bin/sh\n[ $$ -lt 20 ] && exit 1\nexec {SharedBrowser().found()} "$@"\n')
+    program.chmod(0o755)
+    browser = SharedBrowser(executable=str(program), uid=UID)
+    ask = Asking(browser, tmp_path)
+    assert (await ask("read", at))["title"] == "Shop"
+    assert (ask.held["level"], ask.held["namespaces"], ask.held["network"]) == ("restricted", [], "proxy")
+    await browser.close()
+
+
 async def test_a_browser_that_does_not_start_behind_walls_runs_without_and_says_so(
     at: str, ground: Path, tmp_path: Path
 ) -> None:
