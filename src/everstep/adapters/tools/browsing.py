@@ -24,7 +24,9 @@ async def browser_walls(settings: Settings) -> JsonObject | None:
 def _shared(settings: Settings) -> SharedBrowser | None:
     if not settings.said["browser.enabled"].value:
         return None
-    return SharedBrowser(executable=str(settings.said["browser.executable"].value), uid=walls_of(settings).uid)
+    base = walls_of(settings).uid
+    uid = None if base is None else base + 1  # programs may not touch it, nor are its processes counted as theirs
+    return SharedBrowser(executable=str(settings.said["browser.executable"].value), uid=uid)
 
 
 def browser_of(settings: Settings) -> BrowserTools:

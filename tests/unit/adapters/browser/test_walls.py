@@ -26,7 +26,7 @@ from everstep.domain.usage import Measured
 from everstep.ports.tool import Origin, ToolError
 from everstep.testing.context import Context, call_of
 
-UID = 61184
+UID = 61185
 PAGE = """<title>Shop</title><input type=file id=file onchange="this.files[0].text().then(text =>
   document.body.append(Object.assign(document.createElement('p'), {id: 'said', textContent: text})))">"""
 PROBE = """#!/bin/bash

@@ -1,6 +1,7 @@
 """`browser.*` with the system's Chromium, against pages of this process: slow, broken, hostile, late."""
 
 import asyncio
+import os
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable
@@ -25,7 +26,7 @@ from everstep.testing.context import Context, call_of
 from tests.ports import free_port
 
 LOAD_S = pages.LOAD_S
-UID = 61184
+UID = 61185
 FORM = """<title>Form</title><h1>Order</h1><p>Fill <a href="/next">this</a> in.</p><ul><li>one<li>two</ul>
 <input id=name><input type=password id=secret value=hunter2><select id=size><option>S<option>L</select>
 <button id=save onclick="document.body.append(Object.assign(document.createElement('p'), {id: 'saved',
@@ -289,7 +290,9 @@ async def test_cookies_are_kept_within_a_task_and_not_beyond(tmp_path: Path, at:
         assert {str((result.outputs or {})["again"]).strip() for result in results} == {"mark=kept"}
         (event, *_) = [one async for one in tasks[0].events(follow=False) if one.type == "step.completed"]
         usage: Any = event.data["usage"]
-        assert usage["containment"]["network"] == "proxy"
+        held = usage["containment"]
+        assert (held["level"], held["network"]) == ("restricted", "proxy")
+        assert held["uid"] == (UID if os.getuid() == 0 else os.getuid())  # another one than that of programs
         assert usage["bytes_in"] > 0
 
 
