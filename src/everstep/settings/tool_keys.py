@@ -32,7 +32,8 @@ TOOL_KEYS: Final = (
         "containment.uid_base",
         COUNT,
         61184,
-        "the user that programs run as where the engine is root, and the next one for the browser; 0: root, without capabilities",
+        "the user that programs run as where the engine is root, and the next one for the browser; "
+        "0: root, without capabilities",
         within=(0, 2**31),
     ),
     _key("file.undo_window", DURATION, "24h", "how long changes of files can be taken back", within=(0, 365 * DAY)),
