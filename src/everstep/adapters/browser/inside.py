@@ -14,7 +14,7 @@ import os
 import socket
 import struct
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from everstep.adapters.isolation.launcher import (
     become,
@@ -54,8 +54,7 @@ def main() -> None:
     order["ports"] = hand_over(line, listening(order["ways"], lone="net" in made["namespaces"]))
     init = os.fork()
     if init:
-        close_all()
-        end_as(os.waitpid(init, 0)[1])
+        keep(init, folder)
     die_with_parent()
     libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0)
     order["own_proc"] = "mount" in made["namespaces"] and own_proc()
@@ -68,6 +67,16 @@ def main() -> None:
     order["argv"] = [*order["argv"], *words_for(order, words, sandbox=made["browser_sandbox"])]
     begin(order, made, line.fileno(), PIPE)
     become(order)
+
+
+def keep(init: int, folder: str) -> NoReturn:
+    """End as the inner one did, and leave nothing: an engine that was killed cannot see to it."""
+    import shutil
+
+    close_all()
+    status = os.waitpid(init, 0)[1]
+    shutil.rmtree(folder, ignore_errors=True)
+    end_as(status)
 
 
 def listening(many: int, *, lone: bool) -> list[socket.socket]:

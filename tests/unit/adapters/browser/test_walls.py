@@ -173,7 +173,9 @@ async def probed(place: Place, canary: Path) -> set[str]:
                     line.write(f"{ports[0]} {ports[1]} {os.getpid()} {canary}\n")
                 await started.wait()
     finally:
+        left = place.folder.exists()
         await asyncio.to_thread(place.close)
+    assert not left  # whoever walled it in has seen to that, so it holds for an engine that was killed
     with os.fdopen(hear) as said:
         return set(said.read().splitlines())
 
