@@ -39,7 +39,7 @@ def here() -> Iterator[Project]:
 def wait_for(here: Project, lines: int) -> None:
     """Until so many lines are logged."""
     until = time.monotonic() + 30
-    while len(here.run("logs", "@last", "--json").out.splitlines()) < lines:
+    while (said := here.run("logs", "@last", "--json")).code != 0 or len(said.out.splitlines()) < lines:
         assert time.monotonic() < until
 
 
