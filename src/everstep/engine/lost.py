@@ -26,7 +26,7 @@ async def lost_calls(held: HeldTask, kit: Kit) -> Sequence[Ended]:
     for path in state.in_flight:
         attempt = state.open[path]
         assert attempt.epoch < state.epoch
-        call = _call(attempt, kit)
+        call = await _call(attempt, kit)
         kit.fault("recover.probe.before")
         ends.append(judge(state, path, Lost(probe=await look(call, EffectState.UNKNOWN, kit)), kit))
         kit.fault("recover.probe.after")
@@ -38,10 +38,12 @@ async def looked_at(state: TaskState, path: StepPath, outcome: Outcome, kit: Kit
     attempt = state.open.get(path)
     if not isinstance(outcome, Lost) or attempt is None:
         return outcome
-    return replace(outcome, probe=await look(_call(attempt, kit), EffectState.UNKNOWN, kit))
+    return replace(outcome, probe=await look(await _call(attempt, kit), EffectState.UNKNOWN, kit))
 
 
-def _call(attempt: OpenAttempt, kit: Kit) -> Call:
-    arguments = kit.codec.fresh(attempt.input)
+async def _call(attempt: OpenAttempt, kit: Kit) -> Call:
+    given = attempt.input
+    # Long arguments are not in a state that was read again while the call was under way.
+    arguments = kit.codec.fresh(given) if given.present else (await kit.store.get_payloads((given.digest,)))[0]
     assert isinstance(arguments, dict)
     return Call(tool=attempt.tool, arguments=arguments, effect=attempt.effect, idempotency_key=attempt.idempotency_key)

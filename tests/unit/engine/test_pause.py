@@ -10,7 +10,7 @@ import pytest
 
 from everstep import Engine, Plan, tool
 from everstep.domain.errors import Conflict
-from everstep.domain.values import JsonObject
+from everstep.domain.values import INLINE_BYTES_MAX, JsonObject
 from everstep.facade.task import Task
 from everstep.facade.views import Event
 from everstep.ports.tool import Ctx, Transient
@@ -77,6 +77,22 @@ async def test_an_immediate_pause_waits_for_what_must_not_be_repeated_and_says_s
     await task.resume()
     assert (await task.result()).status == "completed"
     assert dict(tools.calls) == {"safe": 2, "unsafe": 1}
+
+
+async def test_an_immediate_pause_cuts_off_a_call_whose_arguments_are_kept_elsewhere(
+    engine: TestEngine, tools: Tools
+) -> None:
+    """Its tool is asked what came of it, with arguments that are in no state that was read again."""
+    long = "a" * 2 * INLINE_BYTES_MAX
+    task = await engine.start(plan_of({"id": "a", "tool": "test.hold", "with": {"label": long}}))
+    await tools.holding.wait()
+    await task.pause("immediate")
+    await engine.clock.advance("1ms")
+    assert (await task.refresh()).status == "paused"
+    tools.release.set()
+    await task.resume()
+    assert (await task.result()).status == "completed"
+    assert tools.calls[long] == 2
 
 
 async def test_asking_again_more_urgently_cuts_off_what_was_waited_for(engine: TestEngine, tools: Tools) -> None:
