@@ -46,7 +46,8 @@ MUST_SEE: Final = (
 )
 
 
-WEIGHTS: Final = {"kill": 3, "freeze": 9, "server": 3, "cut": 3, "before": 8, "after": 8}
+WEIGHTS: Final = {"kill": 2, "freeze": 10, "server": 2.5, "cut": 2, "before": 7.5, "after": 7.5}
+"""So that all floors are reached at about the same time."""
 FROZEN_MAX: Final = 2
 
 

@@ -1,6 +1,7 @@
 """Deterministic simulation: the real engine in virtual time, on a loop whose order comes from a seed.
 
-    python -m tests.fault.simulate                        20,000 seeds, into the results; --all: another number
+    python -m tests.fault.simulate                        20,000 seeds, into the results; --all: another number;
+                                                          --minutes: as many of them as that allows
     python -m tests.fault.simulate --seed 4711            one seed again; if it fails, its smallest script
     python -m tests.fault.simulate --seeds 500            so many, told as one line
 
@@ -20,6 +21,7 @@ import json
 import random
 import selectors
 import sys
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -407,6 +409,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--all", type=int, default=SEEDS)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     given = parser.parse_args()
     if given.seed is not None:
         script, options = script_of(given.seed), options_of(given.seed)
@@ -421,12 +424,16 @@ def main() -> int:
         line = play(1, given.seeds)
         print(json.dumps(line))
         return int(line["verdict"] != "passed")
-    results, bad = Results.of_this_commit(), 0
+    results, played, bad = Results.of_this_commit(), 0, 0
+    until = time.monotonic() + 60 * given.minutes
     for first in range(1, given.all, CHUNK):
+        if time.monotonic() > until:
+            break
+        played += CHUNK
         line = results.once("simulation", first, partial(play, first, CHUNK))
         bad += line["verdict"] != "passed"
         print(f"seeds {first} to {first + CHUNK - 1}: {line['verdict']} {line['violations'][:2]}", flush=True)
-    print(f"{given.all} seeds, {bad} of {given.all // CHUNK} hundreds with violations")
+    print(f"{played} of {given.all} seeds, {bad} of {played // CHUNK} hundreds with violations")
     return 1 if bad else 0
 
 
