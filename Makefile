@@ -7,6 +7,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(WORKERS) --maxprocesses 8 --dist worksteal
+FAST := tests/test_tidy.py tests/unit
 DASHBOARD := src/everstep/doors/dashboard/static/build.json
 TYPED := $(wildcard src tests examples bench scripts)
 
@@ -19,17 +20,17 @@ help:
 demo: $(DASHBOARD) ## set up everything, perform the main job: a task killed in the middle that still ends
 	$(BIN)/everstep demo
 
-test: parts check $(DASHBOARD) ## set up everything, pass the checks and the rest of the suite, hold the requirement map against both
-	$(PYTEST) $(PARALLEL) --part last
+test: check $(DASHBOARD) ## set up everything, pass the checks and the rest of the suite, hold the requirement map against both
+	$(PYTEST) $(PARALLEL) --part last $(FAST:%=--ignore=%)
 
 # Development mode makes records really frozen, so the fast tests also prove that nobody writes to one.
-check: $(READY) ## format, lint, types, import contracts, tidy, fast tests; before every commit
+check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests; before every commit
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/write_docs.py --check
-	PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -q $(PARALLEL) --part first tests/test_tidy.py tests/unit
+	PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -q $(PARALLEL) --part first $(FAST)
 
 # Engines that tests start in processes of their own are counted too.
 coverage: $(DASHBOARD) parts ## the whole suite, counting lines and branches: fails below 95 % of the lines

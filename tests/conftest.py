@@ -10,11 +10,6 @@ pytest_plugins = ["pytester", "tests.requirements_map"]
 # Tests start hundreds of processes: each compiles what it imports unless one may keep it for the next.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-QUICK = (
-    "tests/test_tidy.py",
-    *(f"tests/unit/{room}/" for room in ("authoring", "domain", "engine", "ports", "settings", "wire")),
-)
-
 # A slow machine is not a wrong answer; hangs end by the suite's own timeout.
 hypothesis.settings.register_profile("everstep", deadline=None)
 hypothesis.settings.load_profile("everstep")
@@ -26,19 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes long is begun first: else the other workers would wait for it at the end."""
-    if part := config.getoption("--part"):
-        others = [item for item in items if is_quick(item) is not (part == "first")]
-        items[:] = [item for item in items if is_quick(item) is (part == "first")]
-        config.hook.pytest_deselected(items=others)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Half a minute and more is begun first: else the other workers would wait for it at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
-
-
-def is_quick(item: pytest.Item) -> bool:
-    """Whether it belongs to the first part of the suite, for every commit: rules and engine, no foreign parts."""
-    place = item.path.relative_to(item.config.rootpath).as_posix()
-    return place.startswith(QUICK) and item.get_closest_marker("long") is None
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import pytest
 from bench.calibration import TARGET, calibrate, together
 
 
-@pytest.mark.long
 @pytest.mark.req("5.4")
 async def test_estimates_are_right_as_often_as_they_say() -> None:
     scores = await calibrate(500)

@@ -15,7 +15,6 @@ STEPS, PARTS, RESTARTS, PAUSES = 1_000, 4, 10, 10
 CALL_S = 2
 
 
-@pytest.mark.long
 @pytest.mark.req("TR.4")
 async def test_a_thousand_steps_ten_restarts_and_as_many_pauses() -> None:
     """What is left is always where the estimate says, and no step is done twice but the one that was interrupted."""

@@ -89,7 +89,6 @@ async def act(op: str, engine: TestEngine, stage: Stage, task: Task) -> None:
         await task.pauses[0].skip()
 
 
-@pytest.mark.long
 @pytest.mark.req("1.3", "TU.4")
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from(OPS), max_size=12), st.lists(st.integers(1, 100), min_size=1, max_size=5))

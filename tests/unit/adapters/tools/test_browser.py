@@ -240,7 +240,6 @@ def config_of(tmp_path: Path) -> JsonObject:
     return {"browser.enabled": True, "store": str(tmp_path / "s.db"), "rates": {"browser": "1000/1s:1000"}}
 
 
-@pytest.mark.long
 @pytest.mark.req("Web.1", "TI.2")
 async def test_thirty_tasks_leave_no_process_and_the_browser_is_exchanged(
     tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch
