@@ -62,6 +62,15 @@ def test_it_can_be_killed_with_all_its_group(place: Path) -> None:
     process.send_signal(signal.SIGTERM)  # nobody is there any more, and nobody is hit
 
 
+def test_who_looks_late_still_knows_both_numbers() -> None:
+    told, tells = os.pipe()
+    os.write(tells, b"%12d" % 1234)
+    os.write(tells, b"%12d" % -9)
+    os.close(tells)
+    process = Forked(told)
+    assert (process.pid, process.wait(0)) == (1234, -9)
+
+
 def test_several_live_at_the_same_time(place: Path) -> None:
     first, second = start(place, "wait"), start(place, "end")
     assert second.wait(60) == 7

@@ -26,6 +26,8 @@ from typing import Any, Final
 
 REQUEST_BYTES: Final = 1 << 17
 STREAMS: Final = 3
+WORD: Final = 12
+"""Bytes of a number that is told: of fixed length, since two of them may be read late and together."""
 IMPORTED: Final = ("everstep.facade.engine", "everstep.torture.world", "everstep.doors.cli.main")
 
 
@@ -34,7 +36,7 @@ class Forked:
 
     def __init__(self, told: int) -> None:
         self._told = told
-        self.pid = int(os.read(told, STREAMS * 8))
+        self.pid = int(os.read(told, WORD))
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -48,7 +50,7 @@ class Forked:
         if self.returncode is None:
             if not select.select([self._told], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
-            self.returncode = int(os.read(self._told, STREAMS * 8))
+            self.returncode = int(os.read(self._told, WORD))
             os.close(self._told)
         return self.returncode
 
@@ -117,9 +119,9 @@ def _attend(asked: Mapping[str, Any], descriptors: Sequence[int]) -> str:
         for one in streams:
             os.close(one)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for the others
-        os.write(tells, str(pid).encode())
+        os.write(tells, b"%12d" % pid)
         _, status = os.waitpid(pid, 0)
-        os.write(tells, str(os.waitstatus_to_exitcode(status)).encode())
+        os.write(tells, b"%12d" % os.waitstatus_to_exitcode(status))
         os._exit(0)
     os.close(tells)
     os.setsid()
