@@ -20,6 +20,7 @@ from everstep import Engine, Pause, Plan, Task, durable, tool
 from everstep.adapters.temporal import workflow
 from everstep.adapters.temporal.workflow import NAME, CarriedTask
 from everstep.domain.values import JsonObject
+from everstep.engine.apart import Apart
 from everstep.errors import EverstepError
 from everstep.torture.checker import check
 from tests.e2e.carriers import QUICK
@@ -110,6 +111,22 @@ def hold_plan(name: str = "there.hold") -> Plan:
 async def test_a_durable_function(engine: Engine) -> None:
     result = await asyncio.wait_for(engine.run(sum_up, {"n": 4}), PATIENCE_S)
     assert (result.status, result.outputs) == ("completed", {"total": 6})
+
+
+async def test_a_worker_that_fails_is_replaced(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Apart, "trouble", lambda _self, what, error: said.append(f"{what}: {error.__cause__}"))
+    driver: Any = vars(engine.desk._runtime.loop)["_driver"]
+    await asyncio.wait_for(engine.run(sum_up, {"n": 1}), PATIENCE_S)
+    failing = [*driver._workers]
+    assert len(failing) == 2
+    for worker in failing:
+        worker._activity_worker._fail_worker_exception_queue.put_nowait(RuntimeError("what nobody foresaw"))
+    result = await asyncio.wait_for(engine.run(sum_up, {"n": 4}), PATIENCE_S)
+    assert result.outputs == {"total": 6}
+    assert len(driver._workers) == 2
+    assert not {*failing} & {*driver._workers}
+    assert said == ["a worker of Temporal failed: what nobody foresaw"] * 2
 
 
 async def test_who_cancels_the_workflow_cancels_the_task(engine: Engine, address: str, held: Held) -> None:

@@ -38,6 +38,10 @@ class Apart:
         self._tell = tell
         self.calls = Calls(kit)
 
+    def trouble(self, what: str, error: Exception) -> None:
+        """Into the log."""
+        self._kit.sink.trouble(what, error)
+
     async def begin(self, task: TaskId, holder: WorkerId) -> Turn:
         """Take it for this holder. A driver has one holder of a task at a time, so another one of its own is gone."""
         kit = self._kit

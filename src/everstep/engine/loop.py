@@ -5,15 +5,15 @@ A walk that only waits for a time leaves the loop: its task keeps the lease and 
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from everstep.domain.errors import LeaseLost, StoreError
 from everstep.domain.ids import Instant, TaskId, WorkerId
 from everstep.domain.task import Intent, Lease, TaskState
 from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
+from everstep.engine.errands import Errands, give_up
 from everstep.engine.fresh import Fresh
-from everstep.engine.give_up import give_up
 from everstep.engine.kit import Kit
 from everstep.engine.recover import SUSPECT, hand_back, missing_tools
 from everstep.engine.suspect import Suspect
@@ -45,7 +45,7 @@ class Loop:
         self._reserved = 0
         """Places for tasks that are being claimed."""
         self._open = False
-        self._errands: set[asyncio.Task[None]] = set()
+        self._errands = Errands(kit.sink)
         kit.passage.pools.wake = self._has_slot
 
     def place_for(self, task: TaskId) -> bool:
@@ -123,7 +123,7 @@ class Loop:
             walk.tell()
             return
         if task is not None and task in self._dormant:
-            self._send(self._reopen(task))
+            self._errands.send(self._reopen(task))
             return
         if task is not None and task in self._adopting:
             self._adopting[task] = True
@@ -188,13 +188,13 @@ class Loop:
             await asyncio.wait(self._carriers.values(), timeout=grace_s)
         for walk in self._walks.values():
             walk.let_go()
-        await _end(self._carriers.values(), self._errands)
+        await self._errands.end(self._carriers.values())
 
     async def die(self) -> None:
         """Drop everything unheard; for tests of what a crash leaves."""
         for walk in self._walks.values():
             walk.let_go()
-        await _end(self._carriers.values(), self._outgoing, self._errands)
+        await self._errands.end(self._carriers.values(), self._outgoing)
 
     async def abandon(self) -> None:
         """The lease is lost: everything is dropped unheard, because somebody else may have it by now."""
@@ -268,7 +268,7 @@ class Loop:
             await self._begin(waiting)
         except StoreError:
             for one in waiting:
-                self._send(self._hand_back(one.lease))
+                self._errands.send(self._hand_back(one.lease))
             raise
 
     async def _begin(self, waiting: deque[Claimed]) -> None:
@@ -298,7 +298,8 @@ class Loop:
             self._outgoing.add(before)
             before.add_done_callback(self._outgoing.discard)
         self._walks[task] = walk
-        self._carriers[task] = self._kit.loop.create_task(self._carry(held, walk))
+        self._carriers[task] = carrier = self._kit.loop.create_task(self._carry(held, walk))
+        carrier.add_done_callback(partial(self._died, held.lease))
         self._kit.stir()
         if task in self._nudged:
             walk.tell()
@@ -308,16 +309,13 @@ class Loop:
         try:
             await walk.walk()
         except LeaseLost:
-            walk.let_go()
             self._forget(task, walk)
             self._kit.sink.note("lease lost", task=task)
         except StoreError as error:
-            walk.let_go()
             self._forget(task, walk)
             self._kit.sink.trouble("a walk stopped", error, task=task)
-            self._send(self._hand_back(held.lease))
+            self._errands.send(self._hand_back(held.lease))
         except CANNOT_BE_WRITTEN as error:
-            walk.let_go()
             self._forget(task, walk)
             self._kit.sink.trouble("a task is broken off", error, task=task)
             await break_off(held, str(error), self._kit)
@@ -336,6 +334,15 @@ class Loop:
             if self._more or let_go or self._suspect.known:
                 self._more = True
                 self._wake.call()
+
+    def _died(self, lease: Lease, carrier: asyncio.Task[None]) -> None:
+        """Of a defect of ours, if of anything: somebody has to hear of it, and the task is not to stand still."""
+        defect = None if carrier.cancelled() else carrier.exception()
+        if defect is not None:
+            self._kit.sink.trouble("a walk died", defect, task=lease.task)
+            if lease.task not in self._walks:
+                self._kit.passage.forget(lease.task)
+            self._errands.send(self._hand_back(lease, died=True))
 
     def _forget(self, task: TaskId, walk: Walk) -> None:
         """It needs no place any more, unless a later walk has it."""
@@ -369,7 +376,7 @@ class Loop:
             (state,) = await self._kit.store.load_tasks((task,))
         except StoreError as error:
             self._kit.sink.trouble("a task cannot be read", error, task=task)
-            self._send(self._hand_back(lease))
+            self._errands.send(self._hand_back(lease))
             return
         if is_held(state, lease):
             self._walk(HeldTask(lease, state))
@@ -377,22 +384,7 @@ class Loop:
         else:
             self._kit.passage.forget(task)
 
-    async def _hand_back(self, lease: Lease) -> None:
+    async def _hand_back(self, lease: Lease, *, died: bool = False) -> None:
         """Its walk could not go on, and it is still ours: as soon as the store lets us, it can be claimed again."""
-        await give_up(lease, self._kit)
+        await give_up(lease, self._kit, died=died)
         self.nudge()
-
-    def _send(self, errand: Coroutine[Any, Any, None]) -> None:
-        """Beside everything else; what is under way when the engine stops is left to whoever comes next."""
-        sent = asyncio.create_task(errand)
-        self._errands.add(sent)
-        sent.add_done_callback(self._errands.discard)
-
-
-async def _end(*groups: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel all of these, and wait until they have ended."""
-    ending = [one for group in groups for one in group]
-    for one in ending:
-        one.cancel()
-    if ending:
-        await asyncio.wait(ending)

@@ -158,16 +158,19 @@ def missing_tools(state: TaskState, kit: Kit) -> list[str]:
     return sorted(tool for tool in needed if tool is not None and kit.catalog.find(tool) is None)
 
 
-async def hand_back(state: TaskState, kit: Kit) -> bool:
-    """A task this engine holds and cannot carry on: whoever can may claim it. False if somebody wrote in between."""
+async def hand_back(state: TaskState, kit: Kit, *, died: bool = False) -> bool:
+    """A task this engine holds and cannot carry on: whoever can may claim it. False if somebody wrote in between.
+
+    `died`: a defect of ours ended its walk, which counts like the death of a worker, so that it ends one day.
+    """
     recovered = e.TaskRecovered(
         from_status=state.status,
-        reason="released",
+        reason="walk_died" if died else "released",
         worker=state.worker,
         epoch=Epoch(state.epoch + 1),
         last_heartbeat_at=None,
         threshold_s=kit.limits.stale_after_ms / 1000,
-        recoveries=state.recoveries,
+        recoveries=state.recoveries + died,
         steps=tuple(_expected(state, path) for path in state.in_flight),
     )
     (result,) = await kit.store.sweep((_moved(state, recovered, kit),))
@@ -191,7 +194,7 @@ def _exhausted(state: TaskState, drafts: list[e.Draft], at: Instant, kit: Kit) -
     failure = Failure(
         code="recovery_exhausted",
         category=Category.INTERNAL,
-        message=f"its worker died {state.recoveries} times without one recorded outcome",
+        message=f"its worker or its walk died {state.recoveries} times without one recorded outcome",
         what_to_do="look at the step it was in; it probably kills its worker",
         effect_state=EffectState.UNKNOWN,
     )

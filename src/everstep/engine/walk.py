@@ -76,9 +76,10 @@ class Walk:
 
     async def walk(self) -> None:
         """Carry the task until it ends, pauses or only waits; a deadline is looked at when it comes."""
-        if self._held.state.plan.durable is not None:
-            return await self._perform()
-        return await self._watched()
+        try:
+            await (self._watched() if self._held.state.plan.durable is None else self._perform())
+        finally:
+            self.let_go()
 
     async def _perform(self) -> None:
         """The code of a durable function lives as long as its walk, and begins again with the next one."""
@@ -131,7 +132,7 @@ class Walk:
             intents = await settle(self._held, ended, self._calls, self._kit)
 
     def let_go(self) -> None:
-        """Drop every call: the lease is gone, or the engine stops. Nothing more is written."""
+        """Drop every call: the walk cannot go on, or the engine stops. Nothing more is written."""
         for call in self._calls.values():
             call.cancel()
 

@@ -59,6 +59,9 @@ class Carried(Protocol):
     async def cancel(self, task: TaskId) -> None:
         """Somebody wants it ended who asked the driver."""
 
+    def trouble(self, what: str, error: Exception) -> None:
+        """Something is wrong with the driver that whoever operates it should read of."""
+
 
 class Driver(Protocol):
     """The verbs."""

@@ -16,7 +16,6 @@ from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.store import TaskFilter
 from everstep.ports.tool import Transient
-from everstep.testing.clock import settle
 from everstep.testing.engine import TestEngine
 from everstep.wire.event import decode
 from tests.unit.engine.plans import Tools
@@ -44,7 +43,7 @@ class Scene:
     async def past(self, length: str) -> None:
         for _ in range(3):
             await asyncio.sleep(0.002)  # plans are read in a thread
-            await settle(60)
+            await self.engine.clock.settle()
         await self.engine.clock.advance(length)
 
     async def answer(self, answer: str, *values: JsonValue) -> None:

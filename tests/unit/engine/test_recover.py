@@ -8,10 +8,10 @@ import pytest
 
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
-from everstep.domain.events import Draft, TaskRecovered
+from everstep.domain.events import Draft, StepCompleted, TaskRecovered
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
-from everstep.domain.task import Sweep, TaskState, row_of
+from everstep.domain.task import StepCommit, Sweep, TaskState, row_of
 from everstep.domain.values import JsonObject
 from everstep.ports.store import Claim, Commit, Dead, Stale
 from everstep.testing.engine import TestEngine
@@ -143,4 +143,39 @@ async def test_what_a_dead_worker_left_is_read_once() -> None:
     tools.release.set()
     await engine.clock.advance("1ms")
     assert {(await engine.get(task.id)).status for task in tasks} == {"completed"}
+    await engine.close()
+
+
+class Defective(MemoryStore):
+    """A store in which a defect of ours shows when the end of a call is written, so often."""
+
+    defects = 0
+
+    async def commit_steps(self, commits: Sequence[StepCommit]) -> Sequence[Commit]:
+        if self.defects and any(isinstance(draft.body, StepCompleted) for one in commits for draft in one.drafts):
+            self.defects -= 1
+            raise RuntimeError("nobody thought of this")
+        return await super().commit_steps(commits)
+
+
+@pytest.mark.parametrize(
+    ("defects", "status", "recoveries"),
+    [(1, "completed", [1]), (99, "failed", [1, 2, 3, 4, 5, 6])],
+    ids=["once", "always"],
+)
+async def test_a_walk_that_dies_of_a_defect_is_told_of_and_taken_up_again(
+    defects: int, status: str, recoveries: list[int]
+) -> None:
+    store, tools = Defective(), Tools()
+    store.defects = defects
+    engine = TestEngine(tools.all(), store=store)
+    await engine.open()
+    task = await engine.start(Plan.from_dict({"name": "p", "steps": [{"id": "a", "tool": "test.echo", "with": {}}]}))
+    await engine.clock.advance("1m")
+    task = await engine.get(task.id)
+    assert task.status == status
+    told = [one.data async for one in task.events() if one.type == "task.recovered"]
+    assert [(one["reason"], one["recoveries"]) for one in told] == [("walk_died", n) for n in recoveries]
+    assert tools.calls["echo"] == len(recoveries) + (status == "completed")
+    assert len([said for said, _ in engine.sink.notes if said == "a walk died"]) == len(recoveries)
     await engine.close()

@@ -1,8 +1,10 @@
 """The driver on Temporal: workers of two queues in this process; hints are signals that start what is not there yet."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
@@ -18,6 +20,8 @@ from everstep.ports.driver import Carried
 
 TURNS_MAX = 200
 """Turns at the same time; each is a few statements."""
+AGAIN_S = 1.0
+"""After so long a worker that failed is replaced."""
 
 
 @record
@@ -51,7 +55,8 @@ class TemporalDriver:
             raise _unavailable(place, error) from error
         done = Activities(carried, place.silence_s)
         beats = timedelta(seconds=beat_s(place.silence_s))
-        turns = Worker(
+        turns = partial(
+            Worker,
             client,
             task_queue=place.queue,
             workflows=[CarriedTask],
@@ -61,7 +66,8 @@ class TemporalDriver:
             max_heartbeat_throttle_interval=beats,
             default_heartbeat_throttle_interval=beats,
         )
-        calls = Worker(
+        calls = partial(
+            Worker,
             client,
             task_queue=place.queue + CALLS,
             activities=[done.call],
@@ -69,8 +75,20 @@ class TemporalDriver:
             max_heartbeat_throttle_interval=beats,
             default_heartbeat_throttle_interval=beats,
         )
-        self._client, self._workers = client, [turns, calls]
-        self._working = [asyncio.create_task(one.run()) for one in self._workers]
+        self._client = client
+        self._working = [asyncio.create_task(self._work(make, carried)) for make in (turns, calls)]
+
+    async def _work(self, make: Callable[[], Worker], carried: Carried) -> None:
+        """Until it is shut down. One that fails takes nothing more: another one takes its place."""
+        while True:
+            worker = make()
+            self._workers.append(worker)
+            try:
+                return await worker.run()
+            except Exception as error:  # noqa: BLE001 -- whatever the SDK has met
+                self._workers.remove(worker)
+                carried.trouble("a worker of Temporal failed", error)
+                await asyncio.sleep(AGAIN_S)
 
     async def tell(self, task: TaskId) -> None:
         """Signal its workflow, which is started if there is none."""
