@@ -10,13 +10,15 @@ from typing import Any, Final, TypeAlias
 
 import psutil
 
-from everstep.adapters.browser.place import Place
+from everstep.adapters.browser.place import MEMORY_BYTES, Place
 from everstep.adapters.isolation.tree import lives, pss, tree
 from everstep.domain.values import JsonObject
-from everstep.ports.tool import ResourceExceeded
+from everstep.ports.tool import ResourceExceeded, Uncertain
 
 AGE_S: Final = 30 * 60.0
 CLOSE_S: Final = 5.0
+ANSWER_S: Final = 30.0
+LOOK_S: Final = 0.5
 Opening: TypeAlias = Callable[[socket.socket | None], Awaitable[str]]
 """Makes a proxy listen on this socket, or on one of its own, and says where it is."""
 
@@ -43,6 +45,8 @@ class Running:
     contexts: int = 0
     live: int = 0
     broken: bool = False
+    memory_bytes: int = MEMORY_BYTES
+    """What it may use."""
 
     def processes(self) -> list[psutil.Process]:
         """All of the browser, found by the mark on its command line."""
@@ -77,10 +81,28 @@ class Running:
         try:
             proxy = await opening(self.place.ways.pop() if self.place is not None else None)
             way = {"server": proxy, "bypass": "<-loopback>"}
-            return await self.browser.new_context(proxy=way, accept_downloads=False, **options)
+            return await self.answered(self.browser.new_context(proxy=way, accept_downloads=False, **options))
         except BaseException:
             self.live -= 1
             raise
+
+    async def answered(self, asked: Awaitable[Any]) -> Any:
+        """One that was killed meanwhile, by the kernel or by us, may never answer, and does not say so."""
+        answering = asyncio.ensure_future(asked)
+        until = time.monotonic() + ANSWER_S
+        try:
+            while not (await asyncio.wait((answering,), timeout=LOOK_S))[0]:
+                if self.memory_ran_out():
+                    self.broken = True
+                    raise too_large(self.memory_bytes + 1, self.memory_bytes)
+                if not await self.lives():
+                    raise Uncertain("the browser ended and did not answer", code="browser_crashed")
+                if time.monotonic() > until:
+                    self.broken = True
+                    raise Uncertain(f"the browser does not answer within {ANSWER_S:g} s", code="browser_crashed")
+            return answering.result()
+        finally:
+            answering.cancel()
 
     async def lives(self) -> bool:
         """Whether its processes are there; once they are not, it is broken."""

@@ -42,7 +42,7 @@ class SharedBrowser:
     async def tried(self) -> JsonObject:
         """What stands around it, found by starting one that opens a blank page and ends."""
         async with self.context(nowhere, own_bytes=MEMORY_BYTES) as (context, running):
-            await context.new_page()
+            await running.answered(context.new_page())
             return running.held
 
     @asynccontextmanager

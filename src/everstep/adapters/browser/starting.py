@@ -78,7 +78,8 @@ async def _walled(driver: Any, wanted: Wanted) -> Running | None:
         if isinstance(error, Error) and not isinstance(error, TooLong):
             return None
         raise
-    return _running(Running(driver, browser, mark, wanted.ways, place.held, place))
+    running = Running(driver, browser, mark, wanted.ways, place.held, place, memory_bytes=wanted.memory_bytes)
+    return _running(running)
 
 
 async def _bare(driver: Any, wanted: Wanted) -> Running:

@@ -55,7 +55,7 @@ class Visit:
                 if own_bytes is not None:
                     watching = asyncio.ensure_future(self._watch(running, own_bytes))
                 try:
-                    yield Sheet(await context.new_page(), way)
+                    yield Sheet(await running.answered(context.new_page()), way)
                     if self.session is not None:
                         self.session.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                         await context.storage_state(path=str(self.session))

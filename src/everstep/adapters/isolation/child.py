@@ -41,7 +41,7 @@ class Ended:
     cpu_s: float
     memory_peak_bytes: int
     disk_bytes: int
-    files: int
+    files: int | None
     containment: JsonObject | None
     refused: tuple[str, ...] = ()
     """Walls that could not be built, so it did not begin."""

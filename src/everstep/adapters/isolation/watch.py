@@ -33,7 +33,8 @@ class Watch:
     peak_bytes: int = 0
     cpu_s: float = 0.0
     disk_bytes: int = 0
-    files: int = 0
+    files: int | None = None
+    """The most that one of them had open; None: it was over before anybody looked."""
     _seen: dict[int, psutil.Process] = field(default_factory=dict)
 
     def look(self, pid: int) -> None:
@@ -41,7 +42,7 @@ class Watch:
         family = tree(pid)
         self._seen.update({one.pid: one for one in family})
         inner = family[2:]  # the walls themselves do not count: keeper and init
-        self.files = max([self.files, *(open_files(one.pid) for one in inner)])
+        self.files = max((self.files or 0, *(open_files(one.pid) for one in inner))) or None
         used = self._in_group(self.group) if self.group is not None and self.inside else self._in_tree(family, inner)
         self._judge(used)
         self._judge_together()

@@ -69,8 +69,8 @@ class BrowserTools(ToolAdapter):
         if self._browser is None:
             return Health()
         try:
-            async with self._browser.context(nowhere) as (context, _):
-                await context.new_page()
+            async with self._browser.context(nowhere) as (context, running):
+                await running.answered(context.new_page())
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is not well
             return Health(status="unhealthy", detail=str(error)[:200])
         return Health(status="healthy")

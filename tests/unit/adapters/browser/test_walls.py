@@ -241,6 +241,36 @@ async def test_a_browser_of_its_own_is_kept_to_the_memory_of_its_step(
     assert (browser.starts, browser._running) == (3, None)
 
 
+async def test_a_browser_that_does_not_answer_is_given_up(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = SharedBrowser(uid=UID)
+    ask = Asking(browser, tmp_path)
+    assert (await ask("read", at))["title"] == "Shop"
+    frozen = browser._running
+    assert frozen is not None
+    for one in frozen.processes():
+        one.suspend()
+    monkeypatch.setattr("everstep.adapters.browser.running.ANSWER_S", 0.1)
+    with pytest.raises(ToolError, match="does not answer") as caught:
+        await frozen.new_context(nowhere, {})
+    assert (caught.value.code, frozen.old) == ("browser_crashed", True)
+    monkeypatch.undo()
+    assert (await ask("read", at))["title"] == "Shop", "the next one gets another"
+    assert browser.starts == 2
+    await browser.close()
+
+
+async def test_an_answer_of_a_browser_that_was_killed_is_not_waited_for(browser: SharedBrowser) -> None:
+    """Playwright keeps whoever asked for a page waiting for ever, if that is the moment."""
+    async with browser.context(nowhere) as (_, running):
+        asking = asyncio.ensure_future(running.answered(asyncio.Future()))
+        await asyncio.to_thread(running.kill)
+        with pytest.raises(ToolError, match="ended and did not answer") as caught:
+            await asking
+        assert (caught.value.code, running.old) == ("browser_crashed", True)
+
+
 async def test_a_wall_that_is_lacking_is_named_and_a_stranger_refused(at: str, tmp_path: Path) -> None:
     browser = SharedBrowser(uid=UID, without=("seccomp",))
     ask = Asking(browser, tmp_path)
