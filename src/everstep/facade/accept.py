@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from everstep.domain.errors import Validation
 from everstep.domain.events import Link, Who
@@ -15,6 +16,9 @@ from everstep.engine.accept import accept_inputs, accept_plan, allow_plan, is_ha
 from everstep.engine.kit import Kit
 from everstep.engine.request import Request
 from everstep.wire.limits import read_limits
+
+SOUND_MAX: Final = 512
+"""Plans that are remembered as sound; then it begins anew."""
 
 
 @record
@@ -54,6 +58,8 @@ class Acceptance:
             allow_plan(wish.plan, self._kit, owner=who.owner)
         elif wish.plan.durable is None and (wish.digest, wish.trusted, who.owner) not in self._sound:
             accept_plan(wish.plan, self._kit, trusted=wish.trusted, owner=who.owner)
+            if len(self._sound) >= SOUND_MAX:
+                self._sound.clear()
             self._sound.add((wish.digest, wish.trusted, who.owner))
         handed = is_handed(wish.continue_by, unannounced=wish.unannounced)
         accept_inputs(wish.plan, wish.inputs, self._kit, all_of_them=not handed)

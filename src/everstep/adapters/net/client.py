@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 from everstep.adapters.net.guard import Asked, Guard
 from everstep.adapters.net.message import MOVED, PER_HOST, Reply, Request
@@ -38,7 +39,8 @@ class Client:
     trust: Any = None
     """An SSLContext: whose certificates are believed; None: those the system's store names."""
     _pools: dict[bool, Any] = field(default_factory=dict)
-    _hosts: dict[str, asyncio.Semaphore] = field(default_factory=dict)
+    _hosts: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
+    """Of hosts that are being asked just now."""
 
     async def send(self, request: Request) -> Reply:
         """Send it, follow redirects; raises ToolErrors and nothing else."""
@@ -78,7 +80,8 @@ class Client:
         from everstep.adapters.net.exchange import exchange
 
         addresses = tuple(str(address) for address in await self.reachable(url, request.asked))
-        async with self._hosts.setdefault(url.place, asyncio.Semaphore(PER_HOST)):
+        turn = asyncio.Semaphore(PER_HOST)
+        async with self._hosts.setdefault(url.place, turn):
             return await exchange(self._pool(literal=request.asked.literal), request, url, addresses, sent=sent)
 
     def _pool(self, *, literal: bool) -> Any:

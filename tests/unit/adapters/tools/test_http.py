@@ -179,6 +179,7 @@ async def test_connections_are_used_again_five_to_a_host(rig: HttpRig, tools: Ht
     await asyncio.gather(*(called(tools, "http.get", url=rig.url("/json")) for _ in range(50)))
     assert rig.count("/json") == 50
     assert rig.connections <= 5
+    assert not tools._client._hosts, "nothing is kept of hosts that nobody asks"
     assert (PER_HOST, IDLE_S) == (5, 60.0)
 
 
