@@ -35,5 +35,8 @@ class CalmClock(VirtualClock):
 def nowhere() -> Iterator[None]:
     """A folder without any project's settings; and what is loaded by now is no garbage of what comes."""
     gc.freeze()
-    with tempfile.TemporaryDirectory(prefix="es-") as folder, contextlib.chdir(folder):
-        yield
+    try:
+        with tempfile.TemporaryDirectory(prefix="es-") as folder, contextlib.chdir(folder):
+            yield
+    finally:
+        gc.unfreeze()

@@ -22,7 +22,7 @@ from everstep.domain.values import JsonObject
 from everstep.errors import EverstepError
 from everstep.torture.checker import Bounds, check
 from everstep.torture.dump import dump
-from everstep.torture.history import Logs, Violation, read_effects
+from everstep.torture.history import Frozen, Logs, Violation, read_effects
 from everstep.torture.world import Made
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +77,9 @@ class Fleet:
         self.settle(worker_url or url)
         (folder / "crew.plan.json").write_text(json.dumps(plan(10)))
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.frozen: list[Frozen] = []
+        self.acted_on_waking = 0
+        """Calls that a worker was about to make when it was frozen, and made when somebody else had made them."""
 
     def settle(self, store: str) -> None:
         """Where workers that are hired from now on find their tasks."""
@@ -130,6 +133,7 @@ class Fleet:
         """Freeze it for longer than its lease, then let it go on."""
         os.killpg(worker.pid, signal.SIGSTOP)
         await asyncio.sleep(seconds)
+        self.frozen.append(Frozen(worker.pid, time.time_ns() // 1_000_000))
         with suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGCONT)
 
@@ -183,7 +187,10 @@ class Fleet:
     def judge(self) -> list[Violation]:
         """What journal and effects prove against us."""
         journal = dump(self.url, self.folder / "journal.db")
-        return check(journal, Logs(effects=read_effects(self.effects)), Bounds(max_recoveries=1000, healed=True))
+        effects, bounds = read_effects(self.effects), Bounds(max_recoveries=1000, healed=True)
+        found = check(journal, Logs(effects=effects, frozen=tuple(self.frozen)), bounds)
+        self.acted_on_waking = len(check(journal, Logs(effects=effects), bounds)) - len(found)
+        return found
 
 
 async def insist(ask: Callable[[], Awaitable[Any]], seconds: float = PATIENCE_S) -> Any:

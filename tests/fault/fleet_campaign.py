@@ -10,13 +10,12 @@ or if something that must be seen was not.
 import asyncio
 import json
 import random
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -30,6 +29,8 @@ from tests.proxy import Proxy
 WORKERS: Final = 4
 AT_A_TIME: Final = 400
 """So many that three workers have room for what the fourth leaves: what is measured is recovery, not a full house."""
+MORE: Final = 100
+"""Further tasks, until enough was seen: few, so that it ends soon after."""
 CALL_S: Final = 1.0
 TAKEN_OVER_S: Final = LEASE_S + 1.2 * JANITOR_S + 2.0
 MUST_SEE: Final = (
@@ -49,6 +50,8 @@ MUST_SEE: Final = (
 WEIGHTS: Final = {"kill": 2, "freeze": 10, "server": 2.5, "cut": 2, "before": 7.5, "after": 7.5}
 """So that all floors are reached at about the same time."""
 FROZEN_MAX: Final = 2
+EVIDENCE: Final = Path("torture-logs/fleet")
+"""Where journal, effects and logs are kept of a trial that found something."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,22 @@ class Floors:
         return seen["server"] >= self.servers and seen["freeze"] >= self.freezes and proxy.cuts >= self.commits
 
 
-async def disturb(fleet: Fleet, server: Server, proxy: Proxy, chance: random.Random, deaths: Deaths) -> None:
-    """For ever."""
+@dataclass(frozen=True)
+class World:
+    """What can be disturbed, and who takes notes."""
+
+    fleet: Fleet
+    server: Server
+    proxy: Proxy
+    deaths: Deaths
+
+
+async def disturb(world: World, chance: random.Random, floors: Floors) -> None:
+    """Until enough was seen."""
+    fleet, server, proxy, deaths = world.fleet, world.server, world.proxy, world.deaths
     frozen: set[asyncio.Task[None]] = set()
     try:
-        while True:
+        while not floors.reached(deaths, proxy):
             await asyncio.sleep(chance.uniform(0.1, 1.0))
             what = chance.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
             deaths.seen[what] += 1
@@ -96,7 +110,6 @@ async def disturb(fleet: Fleet, server: Server, proxy: Proxy, chance: random.Ran
 
 async def one_by_one(fleet: Fleet, engine: Engine, tasks: int, deaths: Deaths) -> None:
     """Nothing else goes wrong, so others have to take over in time."""
-    await until(lambda: fleet.ready_now == WORKERS)
     deaths.calm_down()
     for what in ("kill", "freeze") * 3:
         tasks += AT_A_TIME // 10
@@ -122,13 +135,14 @@ async def replace_the_refused(fleet: Fleet) -> None:
             fleet.hire()
 
 
-async def storm(fleet: Fleet, engine: Engine, tasks: int, enough: Callable[[], bool]) -> int:
-    """Tasks, and as many again, until everything was seen often enough; how many there were."""
+async def storm(fleet: Fleet, engine: Engine, tasks: int, disturbing: "asyncio.Task[None]") -> int:
+    """Tasks, and some more as long as somebody disturbs; how many there were."""
     every = 0
-    while every == 0 or not enough():
-        every += tasks if every == 0 else AT_A_TIME
+    while every == 0 or not disturbing.done():
+        every += tasks if every == 0 else MORE
         await fleet.submit(engine, every)
         await fleet.finish(engine, every, 3600)
+    await disturbing
     return every
 
 
@@ -141,17 +155,14 @@ async def campaign(folder: Path, tasks: int, seed: int, floors: Floors) -> dict[
             fleet = Fleet(folder, url, call_s=CALL_S, worker_url=proxy.url, tasks=AT_A_TIME)
             began = time.monotonic()
             async with manned(fleet, WORKERS), fleet.engine() as engine:
-                troubles = [
-                    asyncio.create_task(disturb(fleet, server, proxy, chance, deaths)),
-                    asyncio.create_task(replace_the_refused(fleet)),
-                ]
-                tasks = await storm(fleet, engine, tasks, partial(floors.reached, deaths, proxy))
-                for trouble in troubles:
-                    trouble.cancel()
-                await asyncio.wait(troubles)
-                failed = [task.exception() for task in troubles if not task.cancelled()]
-                assert failed in ([], [None]), failed
+                disturbing = asyncio.create_task(disturb(World(fleet, server, proxy, deaths), chance, floors))
+                replacing = asyncio.create_task(replace_the_refused(fleet))
+                tasks = await storm(fleet, engine, tasks, disturbing)
                 stormed = time.monotonic() - began
+                await until(lambda: fleet.ready_now == WORKERS)
+                replacing.cancel()
+                await asyncio.wait([replacing])
+                assert replacing.cancelled(), replacing.exception()
                 await one_by_one(fleet, engine, tasks, deaths)
             violations = fleet.judge()
             took = deaths.taken_over(url)
@@ -167,6 +178,7 @@ async def campaign(folder: Path, tasks: int, seed: int, floors: Floors) -> dict[
                 "taken_over_in_the_storm_s": spread([one.seconds for one in took if not one.calm]),
                 "taken_over_s": [one.seconds for one in took if one.calm],
                 "at_most_s": TAKEN_OVER_S,
+                "acted_on_waking": fleet.acted_on_waking,
                 "violations": [str(one) for one in violations[:10]],
             }
     finally:
@@ -196,6 +208,8 @@ def main() -> int:
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     with tempfile.TemporaryDirectory(prefix="everstep-campaign-") as folder:
         said = asyncio.run(campaign(Path(folder), tasks, seed, Floors(*map(int, sys.argv[3:6]))))
+        if said["violations"]:
+            shutil.copytree(folder, EVIDENCE, dirs_exist_ok=True)
     print(json.dumps(said))
     unseen = [name for name in MUST_SEE if not said.get(name)]
     late = [seconds for seconds in cast("list[float]", said["taken_over_s"]) if seconds > TAKEN_OVER_S]

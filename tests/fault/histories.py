@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from everstep.torture.checker import Bounds, check
-from everstep.torture.history import Effect, Frame, Logs, Said, Violation
+from everstep.torture.history import Effect, Frame, Frozen, Logs, Said, Violation
 
 TASK = "t_one"
 W1, W2 = "w_first", "w_second"
@@ -46,6 +46,7 @@ class History:
     row: dict[str, Any] = field(default_factory=dict)
     pauses: dict[str, str] = field(default_factory=dict)
     effects: list[Effect] = field(default_factory=list)
+    frozen: list[Frozen] = field(default_factory=list)
     client: list[Said] = field(default_factory=list)
     streams: list[Frame] = field(default_factory=list)
     more_rows: list[dict[str, Any]] = field(default_factory=list)
@@ -96,7 +97,7 @@ class History:
         return path
 
     def judged(self, folder: Path, bounds: Bounds | None = None) -> list[Violation]:
-        logs = Logs(effects=tuple(self.effects), client=tuple(self.client), streams=tuple(self.streams))
+        logs = Logs(tuple(self.effects), tuple(self.frozen), tuple(self.client), tuple(self.streams))
         return check(self.write(folder / "store.db"), logs, bounds or Bounds(healed=True))
 
 

@@ -40,6 +40,10 @@ class SimStore(MemoryStore):
             raise Unavailable("the store fails")
         return await super().commit_steps(commits)
 
+    def standing(self) -> dict[str, str]:
+        """How every task stands, for whoever only looks on."""
+        return {task: kept.row.status.value for task, kept in self._tasks.items()}
+
     def _slow_down(self, book: object) -> None:
         for name in dir(type(book)):
             verb = getattr(book, name)

@@ -13,7 +13,7 @@ from everstep.domain import states
 from everstep.domain.pauses import FOR_PRODUCER
 from everstep.torture import moves
 from everstep.torture.checker import Bounds, check_canary, check_processes, main
-from everstep.torture.history import Frame, Said, read_effects
+from everstep.torture.history import Frame, Frozen, Said, read_effects
 from tests.fault.histories import (
     TASK,
     W1,
@@ -227,6 +227,21 @@ def test_an_effect_after_cancelled_is_found(tmp_path: Path) -> None:
     history = cancelled()
     history.acted("b", 1, 5000, "one")
     assert {"C3", "C8"} <= found(history, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("woken_at", "times", "expected"),
+    [(1095, 1, set()), (1095, 2, {"C2", "C8"}), (1101, 1, {"C2", "C8"}), (899, 1, {"C2", "C8"})],
+    ids=["on waking", "one deed for each time", "before it woke", "long after it woke"],
+)
+def test_who_was_about_to_act_when_it_was_frozen_is_excused_once(
+    tmp_path: Path, woken_at: int, times: int, expected: set[str]
+) -> None:
+    history = crashed()
+    history.frozen.append(Frozen(pid=11, until=woken_at))
+    for _ in range(times):
+        history.acted("a", 1, 1100, "one")
+    assert found(history, tmp_path) == expected
 
 
 def test_too_many_retries_are_found(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@
     python -m tests.fault.torture --release       the largest figures; a day
     python -m tests.fault.torture fleet mutants   these parts only
 
-Parts that measure time come first, one by one; the others go two at a time. Those in which no time passes but their own
-take from the beginning what these leave of the machine. Each has its own log below `torture-logs/` and a line in the
-results; one that stood there as passed for this commit is not repeated, and most of them also go on inside where they
-were interrupted. Exit 1 if any part failed, was cut off, or could not be run.
+Parts that measure time come first, one by one; the others go three at a time. Those that do not mind how long they
+take go beside them from the beginning, with no more than the others leave of the machine. Each has its own log below
+`torture-logs/` and a line in the results; one that stood there as passed for this commit is not repeated, and most of
+them also go on inside where they were interrupted. Exit 1 if any part failed, was cut off, or could not be run.
 """
 
 import contextlib
@@ -24,15 +24,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import Literal, get_args
 
 import psutil
 
 from everstep.torture.results import Line, Results, verdict
 
+Lane = Literal["alone", "beside", "shared"]
 LOGS = Path("torture-logs")
-LANES = 2
+LANES, BESIDE = 3, 2
+"""Parts wait as much as they work, so there are more lanes than cores."""
 NICE = 5
-"""Of parts that are patient: enough to be no trouble, and not so much that they would never end."""
+"""Of those beside the others: enough to be no trouble, and not so much that they would never end."""
 SAID_MAX = 2_000
 END_S = 10
 """A process that is killed may take so long to be gone."""
@@ -47,8 +50,7 @@ class Part:
     name: str
     command: str
     minutes: float
-    alone: bool = False
-    patient: bool = False
+    lane: Lane = "shared"
     environ: Mapping[str, str] | None = None
 
     @property
@@ -57,20 +59,23 @@ class Part:
 
 
 def parts(*, release: bool) -> tuple[Part, ...]:
-    """The longest first, so that both lanes end together."""
+    """The longest first, so that all lanes end together."""
     times = SLOWER if release else 1
     kills, points, storms = (10_000, 50, 40) if release else (500, 5, 4)
     pytest = "pytest -q -p no:cacheprovider"
     return (
         Part("fleet", f"tests.fault.fleet_campaign 1000 1 {'200 500 1000' if release else '50 200 300'}",
-             20 * times, alone=True),
-        Part("lease", f"{pytest} tests/fault/test_lease.py", 4, alone=True, environ={"EVERSTEP_TEST_BUSY_S": "120"}),
+             25 * times, lane="alone"),
+        Part("lease", f"{pytest} tests/fault/test_lease.py", 4, lane="alone", environ={"EVERSTEP_TEST_BUSY_S": "120"}),
         Part("kills", f"everstep.torture --kills {kills} --points {points}", 40 * times),
         Part("calls", "tests.fault.calls", 20 * times),
+        Part("others", "bench.kill", 25),
+        Part("again", "tests.fault.again", 20),
+        Part("soak", f"tests.fault.soak --minutes {480 if release else 10} --tasks 10000", 20 * times),
         Part("simulation", f"tests.fault.simulate --all {500_000 if release else 20_000} --minutes {30 * times}",
-             40 * times, patient=True),
-        Part("exhaustive", "tests.fault.exhaust", 10 * times, patient=True),
-        Part("power", "tests.fault.power", 10 * times, patient=True),
+             40 * times, lane="beside"),
+        Part("exhaustive", "tests.fault.exhaust", 25 * times, lane="beside"),
+        Part("power", "tests.fault.power", 10 * times, lane="beside"),
         Part("mutants", "tests.fault.mutants", 8),
         Part("sieges", "tests.fault.sieges", 10),
         Part("errands", "tests.fault.errands", 10),
@@ -78,11 +83,8 @@ def parts(*, release: bool) -> tuple[Part, ...]:
              environ={"EVERSTEP_TEST_KILLS": "25", "EVERSTEP_TEST_STORMS": str(storms)}),
         Part("demos", f"{pytest} tests/e2e/test_one_file_to_fleet.py", 10,
              environ={"EVERSTEP_TEST_DEMOS": "research,release,incident"}),
-        Part("model", f"{pytest} tests/model", 8 * times,
+        Part("model", f"{pytest} --timeout 0 tests/model", 12 * times,
              environ={"EVERSTEP_TEST_EXAMPLES": "20000" if release else "1000"}),
-        Part("soak", f"tests.fault.soak --minutes {480 if release else 10} --tasks 10000", 12 * (45 if release else 1)),
-        Part("others", "bench.kill", 15),
-        Part("again", "tests.fault.again", 20),
         Part("temporal", f"tests.fault.temporal_campaign {200 if release else 30}", 12 * (4 if release else 1)),
         Part("agents", "everstep.torture.agent_kills", 6),
         Part("proxy", "tests.fault.proxy_kills", 12),
@@ -104,7 +106,7 @@ def play(part: Part) -> Line:
             part.words, env=environ, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            if part.patient:
+            if part.lane == "beside":
                 os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
             code: int | None = process.wait(part.minutes * 60)
         except subprocess.TimeoutExpired:
@@ -144,12 +146,12 @@ class Run:
         self._writing = Lock()
 
     def all(self, wanted: Sequence[Part]) -> list[Line]:
-        """Those that want to be alone first; the patient ones beside them all."""
-        shared = [part for part in wanted if not part.alone and not part.patient]
-        with ThreadPoolExecutor(1) as beside, ThreadPoolExecutor(LANES) as lanes:
-            patient = beside.map(self._one, [part for part in wanted if part.patient])
-            lines = [self._one(part) for part in wanted if part.alone]
-            return [*lines, *lanes.map(self._one, shared), *patient]
+        """Those that want no other of their kind first; the patient ones beside all others."""
+        alone, beside, shared = ([part for part in wanted if part.lane == lane] for lane in get_args(Lane))
+        with ThreadPoolExecutor(BESIDE) as patient, ThreadPoolExecutor(LANES) as lanes:
+            waited_for = patient.map(self._one, beside)
+            lines = [self._one(part) for part in alone]
+            return [*lines, *lanes.map(self._one, shared), *waited_for]
 
     def _one(self, part: Part) -> Line:
         name = f"part {part.name}"

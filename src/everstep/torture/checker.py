@@ -82,7 +82,7 @@ def judge(journal: Journal, logs: Logs, bounds: Bounds) -> Iterator[Violation]:
     yield from check_compensations(journal.events)
     yield from check_children(journal.events)
     yield from _keys(journal, logs.client)
-    yield from check_effects(states, logs.effects)
+    yield from check_effects(states, logs.effects, logs.frozen)
     yield from _told(states, logs.client)
     yield from _received(states, logs.streams)
 

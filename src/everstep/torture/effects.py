@@ -9,27 +9,34 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from everstep.torture.history import Effect, Event, Violation
+from everstep.torture.history import Effect, Event, Frozen, Violation
 from everstep.torture.state import Attempt, State, Step, base
 
 FINAL_ENDS: Final = frozenset({"attempt.failed", "attempt.timed_out", "attempt.killed"})
 """Ends after which only a retry calls again; an abandoned attempt uses up none."""
 NO_PROCESS: Final = "x_"
 """How holders begin that are no process: their calls are made wherever there is a place."""
+WAKING_MS: Final = 200
+"""In which a process that goes on does what it was about to do when it was frozen."""
 COUNTED_ENDS: Final = FINAL_ENDS - {"attempt.killed"}
 """A call that was ended because somebody paused the task uses up none either."""
 
 
-def check_effects(states: dict[str, State], effects: Sequence[Effect]) -> Iterator[Violation]:
+def check_effects(
+    states: dict[str, State], effects: Sequence[Effect], frozen: Sequence[Frozen] = ()
+) -> Iterator[Violation]:
     """C2, C3, C4, C8 and C10, as far as the world can tell."""
     starts = [effect for effect in effects if effect.what == "start"]
+    asleep = [*frozen]
     for effect in starts:
         state = states.get(effect.task)
         if state is None or effect.step not in state.steps:
             yield Violation("C3", effect.task, 0, f"step {effect.step} acted, but the journal does not know it")
             continue
         yield from _written_before(state, effect)
-        yield from _not_after_its_end(state, effect)
+        late = [*_not_after_its_end(state, effect)]
+        if late and not _on_waking(effect, asleep):
+            yield from late
     yield from _one_incarnation(states, starts)
     made: dict[tuple[str, str], list[Effect]] = {}
     for effect in starts:
@@ -70,6 +77,18 @@ def _not_after_its_end(state: State, effect: Effect) -> Iterator[Violation]:
             yield Violation("C8", state.task, 0, f"step {effect.step} acted while the task was paused")
     if state.status == "cancelled" and state.ended_at is not None and effect.at > state.ended_at:
         yield Violation("C8", state.task, 0, f"step {effect.step} acted after the task was cancelled")
+
+
+def _on_waking(effect: Effect, asleep: list[Frozen]) -> bool:
+    """Whether it was about to act when it was frozen: after its last look at its lease nobody can stop it any more.
+
+    A process does one thing at a time, so that excuses one effect for each time it was frozen.
+    """
+    for one in asleep:
+        if one.pid == effect.pid and 0 <= effect.at - one.until <= WAKING_MS:
+            asleep.remove(one)
+            return True
+    return False
 
 
 def _one_incarnation(states: dict[str, State], starts: Sequence[Effect]) -> Iterator[Violation]:

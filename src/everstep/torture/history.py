@@ -120,10 +120,19 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
+class Frozen:
+    """A process that somebody froze, and when he let it go on."""
+
+    pid: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Logs:
     """What was seen from outside; empty where nobody looked."""
 
     effects: tuple[Effect, ...] = ()
+    frozen: tuple[Frozen, ...] = ()
     client: tuple[Said, ...] = ()
     streams: tuple[Frame, ...] = ()
 

@@ -9,6 +9,7 @@ is as if Python had been started for it. Whoever asked going away ends it.
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import json
 import os
@@ -18,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -131,7 +133,9 @@ def _attend(asked: Mapping[str, Any], descriptors: Sequence[int]) -> str:
     os.environ.clear()
     os.environ.update(asked["env"])
     os.chdir(asked["cwd"])
-    sys.path[0] = asked["cwd"]
+    sys.path[:1] = [asked["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     sys.argv = [asked["module"], *asked["words"]]
     return str(asked["module"])
 
