@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.commands import EVERSTEP, Project, project
+from tests.postgres import schema
 
 GOOD = "name: good\nsteps:\n  - {id: a, tool: my.say, with: {text: hi}}\noutputs: {text: '${a.text}'}\n"
 
@@ -169,9 +170,18 @@ def test_tools(here: Project) -> None:
     listed = here.run("tools")
     assert "my.send" in listed.out
     assert "once" in listed.out
+    hold = next(line for line in listed.out.splitlines() if line.startswith("my.hold "))
+    assert hold.split(maxsplit=2) == ["my.hold", "pure", "Take until a file is there."]
     one = here.run("tools", "my.hold")
-    assert "Take until a file is there." in one.out
+    assert one.out.count("Take until a file is there.") == 1
     assert "until  string  required" in one.out
+    more = 'from everstep import tool\n@tool.pure("my.words")\ndef words(text: str) -> list[str]:\n    """Cut it."""\n'
+    here.write("more_tools.py", f"{more}    return text.split()\n")
+    here.write("everstep.toml", 'tools = ["my_tools", "more_tools"]\n')
+    assert "output\n  array of string\n" in here.run("tools", "my.words").out
+    checked = here.run("tools", "check", "my.words")
+    assert checked.code == 0
+    assert "16 checks had no calls to try" in checked.err, "what was not tried is not said to hold"
     assert here.run("tools", "my.hold", "--json").json["effect"] == "pure"
 
 
@@ -201,6 +211,26 @@ def test_doctor(here: Project) -> None:
     (failed,) = [check for check in sick.json["checks"] if check["status"] == "failed"]
     assert failed["fix"].startswith("chmod 600 ")
     assert here.run("doctor", "--fix").code == 0
+
+
+def test_doctor_asks_the_database_whether_it_is_there(here: Project) -> None:
+    def store(url: str) -> dict[str, str]:
+        checks = here.run("--store", url, "doctor", "--json").json["checks"]
+        assert {"lock", "file modes", "disk"}.isdisjoint(one["name"] for one in checks), "those are of a file"
+        (found,) = [one for one in checks if one["name"] == "store"]
+        return dict(found)
+
+    with schema() as url, schema(migrated=False) as empty:
+        assert store(url)["status"] == "ok"
+        assert (store(empty)["status"], store(empty)["fix"]) == ("failed", "everstep db migrate")
+    away = store("postgresql://nobody:secret@127.0.0.1:1/tasks")
+    assert (away["status"], "does not answer" in away["detail"], "secret" in str(away)) == ("failed", True, False)
+
+
+def test_a_move_is_not_told_to_sign_in_as_somebody_else(here: Project) -> None:
+    assert here.run("run", "good").code == 0
+    asked = here.run("db", "move", "postgresql://ana:secret@127.0.0.1:1/tasks")
+    assert (asked.code, "everstep db move TARGET_URL --yes" in asked.err, "secret" in asked.err) == (2, True, False)
 
 
 def test_the_store_is_looked_after(here: Project) -> None:

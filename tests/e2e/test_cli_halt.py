@@ -22,11 +22,13 @@ def test_everything_stands_still_over_restarts_and_goes_on(here: Project) -> Non
     assert (halted.code, halted.json["halt"]["mode"], halted.json["halt"]["note"]) == (0, "immediate", "drill")
     shown = here.run("show", name, "--json").json
     assert (shown["status"], shown["explain"]["waiting_on"]["kind"]) == ("queued", "halt")
+    another = here.run("run", "hello", "--new", "--timeout", "100ms")
+    assert (another.code, "Everything stands still (drill); go on: everstep resume --all" in another.err) == (8, True)
     assert here.run("resume", "--all").out == "everything goes on\n"
     assert here.run("resume", name).code == 0
     assert [item["id"] for item in here.run("ls", "--label", "team=blue", "--json").json["items"]] == [shown["id"]]
     assert here.run("ls", "--label", "team=red", "--json").json["items"] == []
-    assert len(here.run("ls", "--tool", "my.say", "--json").json["items"]) == 1
+    assert len(here.run("ls", "--tool", "my.say", "--json").json["items"]) == 2
     assert here.run("ls", "--reason", "toolError", "--json").json["items"] == []
 
 
@@ -34,6 +36,11 @@ def test_everything_stands_still_over_restarts_and_goes_on(here: Project) -> Non
 def test_one_task_or_all_but_not_both_or_neither(here: Project, command: tuple[str, ...]) -> None:
     refused = here.run(*command)
     assert (refused.code, "[bad_request]" in refused.err) == (2, True)
+
+
+def test_where_there_is_no_store_nothing_can_stand_still(here: Project) -> None:
+    refused = here.run("pause", "--all")
+    assert (refused.code, "there is nothing here yet" in refused.err) == (5, True)
 
 
 def test_a_pause_at_once_says_what_it_waits_for(here: Project) -> None:

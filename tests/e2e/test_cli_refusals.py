@@ -56,6 +56,10 @@ def as_root() -> bool:
         (["run", "my_tools:plan"], 5, ["'my_tools' has no 'plan'"]),
         (["run", "my_tools:say"], 3, ["is no plan but of type FunctionTool"]),
         (["run", "typed"], 3, ["input 'topic' is missing", "[inputs_invalid]", "-i topic=VALUE -i n=VALUE"]),
+        (["--server", "127.0.0.1:1", "ls"], 2, ["no address of a server", "http://"]),
+        (["--server", "http://127.0.0.1:1", "--token-file", "ci.token", "ls"], 4, ["there is no file", "ci.token"]),
+        (["run", "typed", "--inputs", "good.plan.yaml"], 3, ["holds no JSON", "correct the file"]),
+        (["run", "typed", "-i", "topic=x", "-i", "n=abc"], 3, ["[inputs_invalid]", "-i NAME:=JSON"]),
         (["run", "typed", "-i", "topic=x", "-i", "n=many"], 3, ["must be an integer", "[input.invalid]"]),
         (["run", "typed", "-i", "tpoic=x", "-i", "n=0"], 3, ["did you mean 'topic'", "must be at least 1"]),
         (["run", "typed", "--inputs", "missing.json"], 5, ["'missing.json' cannot be read"]),
@@ -189,7 +193,7 @@ def test_a_task_whose_tools_are_gone_is_not_waited_for(here: Project) -> None:
     here.write("everstep.toml", "")
     done = here.run("resume", name)
     assert done.code == 3
-    assert "needs my.say, which this project does not have" in done.err
+    assert "waits for my.say, which this project does not have" in done.err
 
 
 def test_a_store_that_is_none(here: Project) -> None:

@@ -109,6 +109,7 @@ def test_a_patch_changes_what_is_left(here: Project) -> None:
     assert late.code == 9
     bad = here.run("patch", "@last", "-", text=json.dumps([{"op": "append", "step": {"id": "x", "tool": "no.tool"}}]))
     assert bad.code == 3
+    assert "no tool 'no.tool'" in bad.err, "what is wrong with it stands there"
     assert here.run("patch", "@last", "-", text="no json").code == 3
     (here.path / "ok").touch()
     done = here.run("resume", "@last")

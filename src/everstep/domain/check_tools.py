@@ -1,6 +1,7 @@
 """Tools and their arguments: known, complete, of the right kind, and no more daring than the plan may be."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from everstep.domain.bindings import Compiled
 from everstep.domain.check_names import is_tool_name, steps_of
@@ -15,6 +16,19 @@ from everstep.domain.record import record
 from everstep.domain.values import JsonObject
 
 Tools = Mapping[str, ToolFacts]
+
+SWITCHES: Final[Mapping[str, str]] = {
+    "browser.act": "browser.enabled",
+    "browser.read": "browser.enabled",
+    "browser.screenshot": "browser.enabled",
+    "llm.chat": "llm.endpoints",
+    "llm.json": "llm.endpoints",
+    "mail.send": "mail.server",
+    "search.web": "search.providers",
+    "shell.run": "shell.commands",
+    "webhook.send": "webhook.targets",
+}
+"""Tools that are off by themselves, and the setting that each needs."""
 
 
 @record
@@ -35,8 +49,9 @@ def check_tools(lookup: Lookup, tools: Tools, found: Findings, *, trusted: bool)
             if facts is None and not is_tool_name(call.tool):
                 continue
             if facts is None:
-                guess = found.guess("tool", call.tool, tools)
-                found.add("unknown_tool", f"{call.path}/tool", f"no tool '{call.tool}'", suggestion=guess)
+                hint = _off(call.tool)
+                guess = None if hint else found.guess("tool", call.tool, tools)
+                found.add("unknown_tool", f"{call.path}/tool", f"no tool '{call.tool}'", suggestion=guess, hint=hint)
             else:
                 _check_arguments(call, facts, lookup, found)
         facts = tools.get(step.tool or RESOURCE_TOOL)
@@ -46,6 +61,12 @@ def check_tools(lookup: Lookup, tools: Tools, found: Findings, *, trusted: bool)
             _check_edit(path, step, facts, found)
         if not trusted:
             _check_trust(path, step, plan, found, last=last, effect=effect_of(step, tools))
+
+
+def _off(tool: str) -> str | None:
+    """How to have a tool that this version knows and the settings leave out."""
+    setting = SWITCHES.get(tool) or ("mcp.servers" if tool.startswith("mcp.") else None)
+    return setting and f"it is there when the settings have `{setting}`"
 
 
 def calls_of(path: str, step: StepSpec) -> Iterator[PlannedCall]:

@@ -266,6 +266,8 @@ def _asks(pause: Pause, since: Instant) -> Standing:
         case ResourcePressure(what=what):
             doing = f"stands still because too little {what} is left"
             on = WaitingOn(kind="pressure", detail=what, until=None, ref=pause.id)
+        case _ if pause.step is None:
+            doing = f"waits for a decision ({pause.title})"
         case _:
             doing = f"step {pause.step} waits for {_WAITS_FOR[pause.type]}"
     return Standing(doing=doing, since=since, waiting_on=on)

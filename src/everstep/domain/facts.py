@@ -71,7 +71,9 @@ def kinds_of(input_schema: JsonObject, default: ArgumentKind = ArgumentKind.OPAQ
             pending += [(child(pointer, name), inner) for name, inner in properties.items()]
         if isinstance(firsts := schema.get("prefixItems"), list):
             pending += [(child(pointer, at), inner) for at, inner in enumerate(firsts)]
-        pending += [(child(pointer, "*"), schema.get(word)) for word in ("items", "additionalProperties")]
+        for word in ("items", "additionalProperties"):
+            if isinstance(every := schema.get(word), dict):
+                pending.append((child(pointer, "*"), every))
     return kinds
 
 

@@ -6,6 +6,7 @@ no new callers -> calls get their grace -> leases released, streams told good-by
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from everstep.domain.access import ALL_SCOPES, Principal
 from everstep.domain.errors import NotAllowed
@@ -31,15 +32,19 @@ async def serve(
     settings: Settings, tell: Callable[[Ready], None], stopping: asyncio.Event, *, testing: bool = False
 ) -> None:
     """Until `stopping` is set; raises what keeps it from starting, and then nothing is left open."""
-    engine = Engine(config=settings)
-    door = NetworkDoor(settings, listen(settings.serve), testing=testing)
+    listener = listen(settings.serve)
+    found = replace(settings.serve, port=listener.port)  # whatever it is, no tool may use it
+    door = NetworkDoor(replace(settings, serve=found), listener, testing=testing)
     try:
-        await engine.open(door.open)
-        tell(await door.ready(engine))
-        await stopping.wait()
+        engine = Engine(config=door.settings)
+        try:
+            await engine.open(door.open)
+            tell(await door.ready(engine))
+            await stopping.wait()
+        finally:
+            door.refuse_more()
+            await engine.close()
     finally:
-        door.refuse_more()
-        await engine.close()
         await door.close()
 
 
@@ -47,7 +52,7 @@ class NetworkDoor:
     """The gate, and the port it stands at."""
 
     def __init__(self, settings: Settings, listener: Listener, *, testing: bool) -> None:
-        self._settings = settings
+        self.settings = settings
         self._listener = listener
         self._testing = testing
         self.entrance: Entrance | None = None
@@ -55,7 +60,7 @@ class NetworkDoor:
     async def open(self, desk: Desk) -> None:
         """Answer: at first only about health, until the engine is ready."""
         self._refuse_simulations(desk)
-        settings = self._settings
+        settings = self.settings
         desk.url = self._listener.public_url
         self.entrance = await Entrance.open(desk, settings)
         await self._listener.start(self.entrance.gate)
@@ -65,7 +70,7 @@ class NetworkDoor:
     async def ready(self, engine: Engine) -> Ready:
         """The address, and a way to sign in."""
         who = engine.who
-        local = Principal(owner=self._settings.owner, actor=who.actor, scopes=ALL_SCOPES)
+        local = Principal(owner=self.settings.owner, actor=who.actor, scopes=ALL_SCOPES)
         code = await engine.desk.access.new_code(local)
         url = self._listener.public_url
         return Ready(url=url, sign_in_url=f"{url}/#code={code.value}", recovered=engine.recovered)

@@ -17,6 +17,8 @@ def read_token(path: Path) -> str | None:
     """The token in the file; None if there is no file. Raises NotAllowed where others can read it too."""
     try:
         status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise SettingsError(f"{path} is a folder", what_to_do="name a file in it for the token")
         if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.geteuid():
             raise NotAllowed(
                 f"others can read the token in {path}", what_to_do=f"chmod 600 {path}; or make a new one: rm {path}"

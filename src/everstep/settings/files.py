@@ -38,7 +38,7 @@ def config_files(here: Path, variables: Mapping[str, str], named: str | None) ->
     if first is not None:
         files.append(_read(first))
     project = _nearest(here, PROJECT)
-    if project is not None and b"everstep" in project.read_bytes():
+    if project is not None and _MAY_BE_OURS.search(project.read_bytes()):
         whole = _read(project)
         tools = whole.table.get("tool")
         ours = tools.get("everstep") if isinstance(tools, dict) else None
@@ -90,6 +90,8 @@ def _read(path: Path) -> ConfigFile:
         raise refused(str(path), f"is not TOML in UTF-8: {error}") from None
 
 
+_MAY_BE_OURS: Final = re.compile(rb"""tool["']?\s*\.\s*["']?everstep|^\s*\[?\s*["']?tool["']?\s*[]=]""", re.MULTILINE)
+"""Most projects that use us say nothing here: theirs need not be read as a whole."""
 _NAME: Final = r"[A-Za-z0-9_.\"' -]+?"
 _HEADER: Final = re.compile(rf"\s*\[\s*({_NAME})\s*\]")
 _GIVEN: Final = re.compile(rf"\s*({_NAME})\s*=")

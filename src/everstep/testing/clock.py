@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import threading
 from collections.abc import Callable
 from itertools import count
 from typing import Final
@@ -12,6 +13,8 @@ from everstep.domain.quantities import parse_duration
 START: Final = Instant(1_800_000_000_000)
 SETTLE_ROUNDS: Final = 200
 """Turns of the loop that are left to the engine before time moves on: far more than any lap takes."""
+QUIET_ROUNDS: Final = 5
+"""Turns in which nothing went on: then nothing will, unless a thread works for somebody."""
 
 
 class VirtualTimer:
@@ -37,6 +40,8 @@ class VirtualClock:
         self._now = start
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
+        self._bystanders = frozenset(threading.enumerate())
+        """Threads that were here before, and work for nobody who waits for this clock."""
 
     def now(self) -> Instant:
         """Virtual time."""
@@ -74,8 +79,14 @@ class VirtualClock:
         await self.settle()
 
     async def settle(self) -> None:
-        """Let everything go on that needs no time."""
-        await settle()
+        """Let everything go on that needs no time: until all is quiet, or for long if a thread may be at work."""
+        ready = getattr(asyncio.get_running_loop(), "_ready", None)
+        quiet = 0
+        for _ in range(SETTLE_ROUNDS):
+            await asyncio.sleep(0)
+            quiet = 0 if ready is None or ready else quiet + 1
+            if quiet >= QUIET_ROUNDS and self._bystanders.issuperset(threading.enumerate()):
+                return
 
     async def skip(self) -> bool:
         """Let time pass until the next timer; false if nobody waits for any."""
@@ -88,12 +99,6 @@ class VirtualClock:
 
     def _at(self, at: int, fire: Callable[[], None]) -> None:
         heapq.heappush(self._timers, (at, next(self._order), fire))
-
-
-async def settle(rounds: int = SETTLE_ROUNDS) -> None:
-    """Give everything that can go on without time passing the turns to do so."""
-    for _ in range(rounds):
-        await asyncio.sleep(0)
 
 
 class NoPulse:

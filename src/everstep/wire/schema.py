@@ -4,7 +4,9 @@ A schema may come from a plan or from somebody else's server: it never makes us 
 are matched in linear time. Messages name the rule, never the value, which may be huge or secret.
 """
 
+import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NoReturn, TypeAlias
 
 import jsonschema_rs
@@ -19,17 +21,24 @@ Violation: TypeAlias = tuple[str, str]
 """JSON Pointer and message."""
 
 OPTIONS_SHOWN: Final = 10
+CHECKS_KEPT: Final = 256
 
 
 def compile_schema(schema: JsonObject) -> "SchemaCheck":
     """A check for values; raises ValueError if the schema itself is wrong, or refers to another document."""
+    return _compiled(json.dumps(schema))
+
+
+@lru_cache(CHECKS_KEPT)
+def _compiled(schema: str) -> "SchemaCheck":
+    """By its text, whoever asks: a plan's is the same for all its tasks, and a tool's for all engines."""
     return SchemaCheck(schema)
 
 
 class SchemaCheck:
     """Called with a value, lists every place where it breaks the schema."""
 
-    def __init__(self, schema: JsonObject) -> None:
+    def __init__(self, schema: str) -> None:
         self._validator = jsonschema_rs.validator_for(
             schema,
             retriever=_refuse,

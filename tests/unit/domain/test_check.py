@@ -263,6 +263,12 @@ def test_names_that_could_not_be_read_make_no_echo() -> None:
     assert [problem.code for problem in check(inputs)] == ["plan.bad_value"]
 
 
+def test_a_tool_that_is_off_is_told_its_setting_and_not_another_tool() -> None:
+    off, foreign = check(plan(step("a", "llm.chat"), step("b", "mcp.notes.shout")))
+    assert (off.suggestion, off.hint) == (None, "it is there when the settings have `llm.endpoints`")
+    assert (foreign.suggestion, foreign.hint) == (None, "it is there when the settings have `mcp.servers`")
+
+
 def test_what_unknown_tools_give_is_not_judged() -> None:
     value = plan(step("a", "no.such"), step("b", for_each="${a.list}", with_=q("${item.x} ${a.y.z}")))
     assert [problem.code for problem in check(value)] == ["plan.unknown_tool"]

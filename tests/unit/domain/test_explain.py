@@ -276,6 +276,13 @@ def test_every_reason_to_ask_is_explained(reason: p.Reason) -> None:
     assert explain_step(state, state.steps[A]).doing == said.doing
 
 
+def test_a_question_about_the_whole_task_names_no_step() -> None:
+    pause = p.Pause(id=PauseId("p_1"), step=None, reason=TOOL_ERROR, title="The code has changed", why="why")
+    history = History(plan(step("a"))).say(e.PauseOpened(pause=pause))
+    said = explain(history.say(e.TaskPaused(pause=pause.id, reason_type=pause.type)).state)
+    assert said.text == "waits for a decision (The code has changed) since 00:16"
+
+
 def test_items_speak_for_their_step() -> None:
     history = History(plan(step("a", for_each=[1, 2]), step("b"))).claimed()
     history.say(e.StepStarted(title="A", items=sealed([1, 2])), "a").called("a[0]")

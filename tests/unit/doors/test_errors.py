@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ def classes(kind: type[EverstepError] = EverstepError) -> Iterator[type[Everstep
         yield from classes(child)
 
 
+@cache
 def raised_codes() -> set[str]:
     """Every `code="…"` that is given to one of our exceptions anywhere in the product."""
     names = {kind.__name__ for kind in classes()}

@@ -346,6 +346,22 @@ def test_a_named_file_that_is_not_there_is_refused(project: Project) -> None:
         project.load(config="nothing.toml")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.everstep]\nlog_level = 'error'",
+        "[ tool . 'everstep' ]\nlog_level = 'error'",
+        "tool.everstep.log_level = 'error'",
+        "[tool]\neverstep.log_level = 'error'",
+        '["tool"]\neverstep = {log_level = "error"}',
+        "tool = {everstep = {log_level = 'error'}}",
+    ],
+)
+def test_a_pyproject_may_say_it_in_every_way_of_toml(project: Project, text: str) -> None:
+    project.write("pyproject.toml", text)
+    assert project.load().source_of("log_level").startswith(str(project.folder))
+
+
 def test_a_pyproject_that_speaks_of_something_else_is_left_alone(project: Project) -> None:
     project.write("pyproject.toml", 'tool = 1\nname = "everstep"\n')
     assert project.load().source_of("owner") == "default"

@@ -9,11 +9,12 @@ from everstep.adapters.stores import gathering
 from everstep.adapters.stores.kept import Kept
 from everstep.domain import events as e
 from everstep.domain.history import HistoryKey, HistoryRow, hour_of, merged
-from everstep.domain.ids import Instant, StepPath, TaskId, split_path
+from everstep.domain.ids import Instant, TaskId, split_path
 from everstep.domain.pauses import Pause
 from everstep.domain.regression import Timed
 from everstep.domain.sketch import Sketch
 from everstep.ports.history import Gathered, HistoryFilter, Observed
+from everstep.ports.store import Journaled
 from everstep.wire.event import decode
 
 
@@ -84,38 +85,46 @@ class MemoryHistory:
 
 
 class _Told:
-    """One journal, read from its beginning: an end is understood by its intent."""
+    """One journal: an end is understood by its intent, an answer by what was asked; both are looked for backwards."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self._owner, self._plan = kept.new.owner, kept.new.plan_name
-        self._intents: dict[StepPath | None, e.Recorded] = {}
-        self._pauses: dict[str, tuple[Instant, Pause]] = {}
 
     def observed(self, mark: int, count: int, sized: frozenset[str]) -> list[Observed]:
         """What these events tell."""
-        found: list[Observed] = []
-        for place, one in enumerate(self._kept.events[: mark + count]):
-            if one.type == e.TaskCreated.TYPE:
-                continue
-            event = decode(one.encoded)
-            if isinstance(event.body, e.AttemptStarted):
-                self._intents[event.step] = event
-            elif isinstance(event.body, e.PauseOpened):
-                self._pauses[event.body.pause.id] = (event.at, event.body.pause)
-            if place >= mark:
-                found += self._of(event, sized)
-        return found
+        part = self._kept.events[mark : mark + count]
+        told = (decode(one.encoded) for one in part if one.type != e.TaskCreated.TYPE)
+        return [seen for event in told for seen in self._of(event, sized)]
 
     def succeeded(self) -> Iterator[tuple[Instant, Timed]]:
         """Calls that did, and when."""
-        for one in self._kept.events[1:]:
+        for one in self._kept.events:
+            if one.type != e.StepCompleted.TYPE:
+                continue
             event = decode(one.encoded)
-            if isinstance(event.body, e.AttemptStarted):
-                self._intents[event.step] = event
-            elif isinstance(body := event.body, e.StepCompleted) and body.attempt and body.via in gathering.CALLED:
-                ms = max(0, event.at - self._intents[event.step].at)
+            if isinstance(body := event.body, e.StepCompleted) and body.attempt and body.via in gathering.CALLED:
+                ms = max(0, event.at - self._intent(event).at)
                 yield event.at, Timed(self._owner, self._plan, _step(event), body.tool_used or "", ms)
+
+    def _intent(self, end: e.Recorded) -> e.Recorded:
+        """Of the attempt that it ends."""
+        intents = self._earlier(end, e.AttemptStarted.TYPE)
+        return next(decode(one.encoded) for one in intents if one.step == end.step)
+
+    def _asked(self, answered: e.Recorded, name: str) -> tuple[Instant, Pause]:
+        """When this pause was opened, and what it is."""
+        for one in self._earlier(answered, e.PauseOpened.TYPE):
+            event = decode(one.encoded)
+            assert isinstance(event.body, e.PauseOpened)
+            if event.body.pause.id == name:
+                return event.at, event.body.pause
+        raise AssertionError(f"{name} was never opened")
+
+    def _earlier(self, event: e.Recorded, type: str) -> Iterator[Journaled]:
+        """Events of this type before that one, the latest first."""
+        earlier = (self._kept.events[place] for place in range(event.seq - 2, -1, -1))
+        return (one for one in earlier if one.type == type)
 
     def _of(self, event: e.Recorded, sized: frozenset[str]) -> Iterator[Observed]:
         hour, body = hour_of(event.at), event.body
@@ -126,7 +135,7 @@ class _Told:
                 yield self._call(event, sized)
             case e.StepRetryScheduled() if body.counted:
                 wait = (body.error.retry_at or event.at) - event.at
-                intent = self._intents[event.step].body
+                intent = self._intent(event).body
                 assert isinstance(intent, e.AttemptStarted)
                 key = gathering.retry_key(self._owner, self._plan, _step(event), tool=intent.tool)
                 yield Observed(key, hour, max(0, wait), input=intent.input if intent.tool in sized else None)
@@ -144,7 +153,7 @@ class _Told:
                     gathering.queued_key(self._owner, self._plan), hour, max(0, event.at - self._kept.new.at)
                 )
             case e.PauseAnswered() | e.PauseExpired():
-                opened_at, pause = self._pauses[body.pause]
+                opened_at, pause = self._asked(event, body.pause)
                 if pause.step is not None:
                     answer = body.answer if isinstance(body, e.PauseAnswered) else None
                     step = split_path(pause.step)[0]
@@ -154,7 +163,7 @@ class _Told:
                 pass
 
     def _call(self, event: e.Recorded, sized: frozenset[str]) -> Observed:
-        intent = self._intents[event.step]
+        intent = self._intent(event)
         assert isinstance(intent.body, e.AttemptStarted)
         tool = intent.body.tool
         key = gathering.call_key(self._owner, self._plan, _step(event), tool=tool, type=event.body.TYPE)

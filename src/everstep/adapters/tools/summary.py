@@ -13,7 +13,7 @@ CHARS_MAX: Final = 200_000
 """Of all texts together, each with the same share; more is not read, since the event loop waits for this."""
 WORDS_MIN: Final = 4
 WORDS_MAX: Final = 60
-"""A sentence outside these bounds is a heading, a menu or a list."""
+"""A sentence outside these bounds is a heading, a menu or a list: told only where there is nothing else."""
 
 TEXTS: Final[JsonObject] = {
     "type": "array",
@@ -53,7 +53,7 @@ class Sentence:
 
 def summarize(texts: Sequence[JsonValue], sentences: int = 5) -> JsonValue:
     """The best `sentences` in reading order, as text, as Markdown, and where they came from."""
-    found = list(_sentences(texts))
+    found = list(_sentences(texts)) or list(_sentences(texts, whole=False))
     chosen = _choose(found, sentences)
     used = sorted({sentence.source for sentence in chosen})
     numbers = {source: number for number, source in enumerate(used, 1)}
@@ -65,14 +65,15 @@ def summarize(texts: Sequence[JsonValue], sentences: int = 5) -> JsonValue:
     }
 
 
-def _sentences(texts: Sequence[JsonValue]) -> Iterator[Sentence]:
+def _sentences(texts: Sequence[JsonValue], *, whole: bool = True) -> Iterator[Sentence]:
+    """Those of a usual length; not `whole`: all, as far as that."""
     given = {index: text for index, item in enumerate(texts) if isinstance(text := _text(item), str)}
     share = CHARS_MAX // max(1, len(given))
     for source, text in given.items():
         for place, part in enumerate(_BETWEEN.split(text[:share])):
-            plain = " ".join(part.split())
+            plain = " ".join(part.split() if whole else part.split()[:WORDS_MAX])
             words = tuple(word.casefold() for word in _WORD.findall(plain))
-            if WORDS_MIN <= len(words) <= WORDS_MAX:
+            if WORDS_MIN <= len(words) <= WORDS_MAX or (words and not whole):
                 yield Sentence(source=source, place=place, text=plain, words=words)
 
 

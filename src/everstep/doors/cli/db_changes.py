@@ -50,7 +50,8 @@ def move(target_url: str) -> int:
         current, settings = opening.session, opening.settings
         must_exist(settings)
         place = shown_store(target_url)
-        confirm(current, f"Move {shown(settings)} to {place}?", f"everstep db move {place}")
+        again = place if place == target_url else "TARGET_URL"  # who signs in there is not shown
+        confirm(current, f"Move {shown(settings)} to {place}?", f"everstep db move {again}")
         tasks = await asyncio.to_thread(move_store, settings, target_url)
         if current.json:
             current.result_json({"moved": tasks, "to": place})

@@ -142,7 +142,7 @@ class Dialogue:
     def details(self) -> list[str]:
         """Everything known about the pause, for `view`."""
         reason = self.pause["reason"]
-        lines = [safe(self.pause.get("why") or "")]
+        lines = safe_lines(self.pause.get("why") or "")
         lines += safe_lines(self.pause["guidance"]) if self.pause.get("guidance") else []
         lines += call_lines(self.pause)
         lines += [

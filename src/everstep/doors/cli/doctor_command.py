@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import click
 
 from everstep.domain.errors import EverstepError, SettingsError
+from everstep.doors.cli.bench import open_keeping
 from everstep.doors.cli.connect import Opening, perform_steps, settings_of, shown
 from everstep.doors.cli.session import Session, session
 from everstep.doors.cli.talk import Ask
@@ -54,8 +55,11 @@ def doctor(*, fix: bool) -> int:
     async def act(opening: Opening) -> int:
         if fix:
             _repair(settings)
-        found = [*checks, *_place(settings), await _holder(settings), *_modes(settings), await _tools(opening)]
-        found += await _walls(settings)
+        if settings.store_path is None:
+            found = [*checks, await _database(settings)]
+        else:
+            found = [*checks, *_place(settings), await _holder(settings), *_modes(settings)]
+        found += [await _tools(opening), *await _walls(settings)]
         return tell(current, found)
 
     return perform_steps(act)
@@ -121,8 +125,20 @@ def _place(settings: Settings) -> Iterator[Check]:
     yield Check("disk", "ok" if enough else "warning", f"{size(free)} free", None if enough else "free some space")
 
 
+async def _database(settings: Settings) -> Check:
+    """Whether it answers, and holds a store of ours that is as durable as is asked for."""
+    try:
+        async with open_keeping(settings) as store:
+            version = (await store.info()).schema_version
+    except EverstepError as error:
+        here = "see whether it runs there, and `store` is right"
+        fix = here if error.code == "store_unavailable" else error.what_to_do
+        return Check("store", "failed", f"{shown(settings)}: {error.message}", fix)
+    return Check("store", "ok", f"{shown(settings)}, schema {version}; {settings.durability} durability")
+
+
 async def _holder(settings: Settings) -> Check:
-    if settings.store_path is None or not settings.lock_path.exists():
+    if not settings.lock_path.exists():
         return Check("lock", "ok", "free")
     client = await find_engine(settings)
     said = read_lock(settings.lock_path)

@@ -130,7 +130,8 @@ def waiting_lines(view: TaskView) -> list[str]:
             lines.append(_paused_text(view))
             continue
         lines.append(f"Waits for you: {safe(pause['title'])}")
-        lines.append(f"  why: {safe(pause.get('why') or '')}")
+        said = safe_lines(pause.get("why") or "")
+        lines += [f"  {'why:' if at == 0 else '    '} {line}" for at, line in enumerate(said)]
         if hint := cure(pause):
             lines.append(f"       ({hint})")
         commands = answer_commands(pause)

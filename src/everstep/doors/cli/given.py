@@ -46,7 +46,7 @@ def typed(text: str, schema: Json) -> object:
 
 
 def _inputs_of(file: str) -> Json:
-    inputs = json_of(text_of_file(file), file)
+    inputs = json_of_file(file)
     if not isinstance(inputs, dict):
         raise EverstepError(
             f"'{file}' holds no JSON object", code="inputs_invalid", what_to_do='write {"NAME": VALUE, …}'
@@ -61,14 +61,19 @@ def text_of_file(file: str) -> str:
         raise NotFound(f"'{file}' cannot be read: {reason(error)}", what_to_do="name a readable text file") from None
 
 
-def json_of(text: str, said: str) -> Any:  # noqa: ANN401 -- any JSON
+def json_of_file(file: str) -> Any:  # noqa: ANN401 -- any JSON
+    """What stands in a file, or on stdin."""
+    return json_of(text_of_file(file), file, what_to_do="correct the file")
+
+
+def json_of(text: str, said: str, what_to_do: str = "quote it for the shell: 'n:=[1, 2]'") -> Any:  # noqa: ANN401 -- as above
     try:
         return json.loads(text, parse_constant=_no_number)
     except ValueError as error:
         raise EverstepError(
             f"'{said}' holds no JSON: {error}",
             code="inputs_invalid",
-            what_to_do="""quote it for the shell: 'n:=[1, 2]'""",
+            what_to_do=what_to_do,
         ) from None
 
 

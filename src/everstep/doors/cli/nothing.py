@@ -24,8 +24,8 @@ class EmptyStore:
             return Reply(status=200, body={"items": [], "next_cursor": None})
         if path == "/v1/stats":
             return Reply(status=200, body={"plan": None, **stats_json(Stats(), 24, now={}, slow=(), as_of=Instant(0))})
-        name = path.split("/")[3] if path.count("/") > 2 else path
-        error: EverstepError = NotFound(f"no task '{name}'", what_to_do="there is no store here yet: everstep run PLAN")
+        what = f"no task '{path.split('/')[3]}'" if path.startswith("/v1/tasks/") else "there is nothing here yet"
+        error: EverstepError = NotFound(what, what_to_do="there is no store here yet: everstep run PLAN")
         return Reply(status=refusal_of(error).status, body=dict(problem(error)))
 
     async def stream(self, path: str) -> AsyncIterator[Json]:  # noqa: ARG002 -- nothing is ever said

@@ -11,7 +11,7 @@ from everstep.doors.cli.screens import screen_of
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.view import ENDED, TaskView
-from everstep.doors.cli.words import listed, short
+from everstep.doors.cli.words import listed, safe, short
 
 Json: TypeAlias = dict[str, Any]
 
@@ -45,6 +45,9 @@ async def carry_on(opening: Opening, connection: Connection, task: Json, how: Pu
     )
     screen = screen_of(session)
     screen.begin(view, taken_up=how.taken_up)
+    on = (task.get("explain") or {}).get("waiting_on") or {}
+    if on.get("kind") == "halt":
+        session.warn(f"Everything stands still ({safe(on['detail'])}); go on: everstep resume --all")
     if how.remark:
         screen.remark(((f"    {how.remark}", "dim"),))
     follower = Follower(connection, view, screen, session, manner)
@@ -63,7 +66,7 @@ async def must_have_tools(connection: Connection, task: Json) -> None:
     """A task whose tools are not here would wait for ever: say so instead."""
     if missing := await lacking(connection, task):
         raise SettingsError(
-            f"{short(task['id'])} needs {listed(missing)}, which this project does not have",
+            f"{short(task['id'])} waits for {listed(missing)}, which this project does not have",
             what_to_do='run the program that has it, or name its module in everstep.toml: tools = ["MODULE"]',
         )
 

@@ -34,15 +34,23 @@ class PlanRefused(EverstepError):
 
     code = "plan_invalid"
 
-    def __init__(self, message: str, problems: list[Json], *, text: str | None = None, file: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        problems: list[Json],
+        *,
+        text: str | None = None,
+        file: str | None = None,
+        cure: str = "correct the plan; nothing was started",
+    ) -> None:
         wrong = [one for one in problems if one.get("severity") != Severity.WARNING]
         inputs = bool(wrong) and all(one["code"].startswith("input.") for one in wrong)
         names = [one["path"].rpartition("/")[2] for one in wrong if one["code"] == "input.missing"]
-        give = " ".join(f"-i {name}=VALUE" for name in names) or "-i NAME=VALUE"
+        give = " ".join(f"-i {name}=VALUE" for name in names) or "-i NAME=VALUE, or -i NAME:=JSON for a list or a map"
         super().__init__(
             message,
             code="inputs_invalid" if inputs else "plan_invalid",
-            what_to_do=f"give the inputs: {give}" if inputs else "correct the plan; nothing was started",
+            what_to_do=f"give the inputs: {give}" if inputs else cure,
             details={"problems": [*problems]},
         )
         self.problems = problems

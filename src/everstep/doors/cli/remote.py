@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from everstep.client import Client
-from everstep.domain.errors import NotAllowed, Unavailable
+from everstep.domain.errors import EverstepError, NotAllowed, Unavailable
 from everstep.doors.api import split_target
 from everstep.doors.api.routes import match
 from everstep.doors.cli.talk import Ask, Json, Reply
@@ -97,10 +97,16 @@ class RemoteEngine:
 
 def open_remote(settings: Settings) -> RemoteEngine:
     """The server that the settings name, with the token that was given; raises NotAllowed where there is none."""
+    if not settings.server.startswith(("http://", "https://")):
+        raise EverstepError(
+            f"'{settings.server}' is no address of a server",
+            code="bad_request",
+            what_to_do=f"with what it speaks: https://{settings.server}, on this machine http://",
+        )
     token = settings.token or read_token(settings.token_path)
     if token is None:
         raise NotAllowed(
-            f"no token for {settings.server}",
+            f"no token for {settings.server}: there is no file {settings.token_path}",
             what_to_do="set EVERSTEP_TOKEN, or name a file that holds it: --token-file FILE",
         )
     return RemoteEngine(settings.server, token)

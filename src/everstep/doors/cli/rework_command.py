@@ -8,8 +8,9 @@ import click
 from everstep.domain.errors import Conflict, EverstepError
 from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
 from everstep.doors.cli.find import find_task
-from everstep.doors.cli.given import json_of, split_input, text_of_file, typed
+from everstep.doors.cli.given import json_of, json_of_file, split_input, typed
 from everstep.doors.cli.pursue import Pursuit, carry_on
+from everstep.doors.cli.refusal import PlanRefused
 from everstep.doors.cli.session import Session
 from everstep.doors.cli.steer_command import tell
 from everstep.doors.cli.talk import Connection, ask, path_of
@@ -101,7 +102,14 @@ def patch(task: str, file: str, note: str | None, *, dry_run: bool) -> int:
         if note is not None:
             body["note"] = note
         path = path_of("tasks", found["id"], "plan")
-        done = await ask(connection, "PATCH", path, {**body, "dry_run": dry_run})
+        try:
+            done = await ask(connection, "PATCH", path, {**body, "dry_run": dry_run})
+        except EverstepError as error:
+            problems: Any = error.details.get("problems")
+            if problems:
+                cure = "correct the patch; nothing was changed"
+                raise PlanRefused(f"'{file}' does not fit the plan", [*problems], cure=cure) from None
+            raise
         if session.json:
             session.result_json(done)
             return 0
@@ -218,7 +226,7 @@ async def _inputs(connection: Connection, task: Json, given: Sequence[str]) -> J
 
 
 def _patch_of(file: str) -> Json:
-    read = json_of(text_of_file(file), file)
+    read = json_of_file(file)
     if isinstance(read, list):
         return {"ops": read}
     if not isinstance(read, dict):

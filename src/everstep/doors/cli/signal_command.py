@@ -23,7 +23,7 @@ from everstep.doors.cli.words import plural
 def signal(event: str, *, key: str | None, data: str | None, id: str | None) -> int:
     """Tell every step that waits for EVENT, or else the first that will."""
     text = text_of_file(data[1:]) if data is not None and data.startswith("@") else data
-    value = None if text is None else json_of(text, "--data")
+    value = None if text is None else json_of(text, "--data", what_to_do="""as in: --data '{"amount": 12}'""")
 
     async def act(opening: Opening) -> int:
         session, connection = opening.session, await opening.connect(Need.RECORD, makes=True)

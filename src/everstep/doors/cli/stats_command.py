@@ -67,9 +67,9 @@ def overview(told: Json) -> list[str]:
     now = ", ".join(f"{count} {status}" for status, count in tasks["now"].items() if count and status not in TERMINAL)
     ended = sum(tasks["ended"].values())
     of_plan = f" of {safe(told['plan'])}" if told.get("plan") else ""
-    well = f"{plural(ended, 'task')} ended, {percent(tasks['success'])} well"
+    well = f"{plural(ended, 'task')} ended{_well(tasks['success'])}"
     retries = f"{calls['retries']} {'retry' if calls['retries'] == 1 else 'retries'}"
-    made = f"{plural(calls['n'], 'call')}, {percent(calls['success'])} well, {retries}"
+    made = f"{plural(calls['n'], 'call')}{_well(calls['success'])}, {retries}"
     lines = [f"last {_span(told['hours'])}{of_plan}: {well}", made, *([f"now: {now}"] if now else [])]
     lines += _section("PLAN", ("TASKS", "OK", "P50", "P90", "P99"), [_plan(one) for one in told["plans"]])
     lines += _section(
@@ -154,6 +154,11 @@ def _shares(title: str, rows: Sequence[Json], name: str) -> list[str]:
 
 def _share(row: Json) -> str:
     return f"{percent(row['share']):>6}  {length(row['total_s']):>7}  {'=' * round(BAR * row['share'])}"
+
+
+def _well(share: float | None) -> str:
+    """Of nothing there is no share."""
+    return "" if share is None else f", {percent(share)} well"
 
 
 def percent(share: float | None) -> str:

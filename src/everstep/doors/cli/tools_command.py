@@ -11,7 +11,7 @@ from everstep.doors.cli.render import table
 from everstep.doors.cli.session import Session, width
 from everstep.doors.cli.talk import Connection, ask, path_of
 from everstep.doors.cli.verbs import Verb
-from everstep.doors.cli.words import cut, safe
+from everstep.doors.cli.words import cut, safe, safe_lines
 from everstep.wire.functions import function_schema
 
 Json: TypeAlias = dict[str, Any]
@@ -77,15 +77,24 @@ async def _find(connection: Connection, name: str) -> Json:
 
 
 def _list(session: Session, items: list[Json]) -> None:
-    rows = [(tool["name"], tool["effect"], cut(safe(tool.get("title") or ""), max(width() - 40, 20))) for tool in items]
+    rows = [(tool["name"], tool["effect"], cut(_what(tool), max(width() - 40, 20))) for tool in items]
     for line in table(rows):
         session.result(line)
     session.say("more about one: everstep tools NAME; your own: everstep init", "dim")
 
 
+def _what(tool: Json) -> str:
+    """Its title, or the first line of its description where the title only says its name again."""
+    title = str(tool.get("title") or "")
+    again = f".{tool['name']}".endswith(f".{title}")
+    return safe_lines(tool.get("description") or "")[0] if again else safe(title)
+
+
 def tool_page(tool: Json) -> list[str]:
     """A tool on one screen."""
-    lines = [f"{tool['name']}   {safe(tool.get('title') or '')}", safe(tool.get("description") or "")]
+    first, *more = safe_lines(tool.get("description") or "")
+    what = _what(tool)
+    lines = [f"{tool['name']}   {what}".rstrip(), *([] if what == first else [first]), *more]
     lines += [
         f"effect {tool['effect']}, version {tool['version']}",
         "",
@@ -106,4 +115,12 @@ def _fields(schema: Json | None) -> list[str]:
         kind = " or ".join(kind) if isinstance(kind, list) else str(kind)
         more = "required" if name in required else f"default {of['default']!r}" if "default" in of else ""
         rows.append((f"  {name}", kind, more, safe(of.get("description") or "")))
-    return table(rows) or ["  none"]
+    return table(rows) or [f"  {_without_fields(schema or {})}"]
+
+
+def _without_fields(schema: Json) -> str:
+    """What has no named fields: `array of string`, an `object` with any, or nothing at all."""
+    kind, inner = schema.get("type"), schema.get("items") or schema.get("additionalProperties")
+    if kind in {None, "object"} and not inner:
+        return "none"
+    return f"{kind} of {inner.get('type') or 'anything'}" if isinstance(inner, dict) else str(kind)

@@ -53,6 +53,13 @@ def clock(text: str | None) -> str:
     return "" if not text else datetime.fromisoformat(text).astimezone().strftime("%H:%M:%S")
 
 
+def due(text: str) -> str:
+    """A time to come on this machine's clock; with its day where that is not today."""
+    when = datetime.fromisoformat(text).astimezone()
+    today = when.date() == datetime.now(when.tzinfo).date()
+    return clock(text) if today else f"{when:%Y-%m-%d} {clock(text)}"
+
+
 def stamp(text: str | None) -> str:
     """A time for logs: UTC, whole seconds."""
     when = datetime.fromisoformat(text) if text else datetime.now(UTC)
@@ -189,4 +196,4 @@ def waits_for(waiting: Mapping[str, Any]) -> str:
     key = f" with key {waiting['ref']}" if waiting.get("ref") else ""
     words = _WAITS.get(waiting["kind"], "waits for {detail}").format(detail=waiting.get("detail") or "it", key=key)
     until = waiting.get("until")
-    return safe(f"{words} until {clock(until)}" if until else words)
+    return safe(f"{words} until {due(until)}" if until else words)

@@ -98,6 +98,11 @@ class Listener:
         self._serving: asyncio.Task[None] | None = None
 
     @property
+    def port(self) -> int:
+        """The one that was found, where any would do."""
+        return int(self._sock.getsockname()[1])
+
+    @property
     def url(self) -> str:
         """Where a program of this machine reaches it."""
         host, port = self._sock.getsockname()[:2]

@@ -237,8 +237,22 @@ def test_a_sentence_said_twice_is_kept_once() -> None:
 
 def test_nothing_to_say() -> None:
     nothing = {"text": "", "markdown": "", "sources": []}
-    for texts in ([], [None], [""], ["Hi."], [{"text": None}]):
+    for texts in ([], [None], [""], ["..."], [{"text": None}]):
         assert summarize(texts, 5) == nothing  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Durable things last.", "Durable things last."),
+        ("word " * 100, "word " * 59 + "word"),
+        ("A menu\nB side", "A menu"),
+    ],
+)
+def test_a_text_without_usual_sentences_is_not_passed_over(text: str, told: str) -> None:
+    summary = summarize([text], 1)
+    assert isinstance(summary, dict)
+    assert summary["text"] == told
 
 
 @given(st.lists(st.none() | st.text(st.characters(codec="utf-8")), max_size=5), st.integers(1, 9))

@@ -119,6 +119,15 @@ async def test_what_needs_someone_ends_it_unless_told_to_wait() -> None:
     assert await waiting.follow() is Stop.TIMEOUT
 
 
+async def test_a_reason_of_several_lines_is_shown_as_such() -> None:
+    story = Story()
+    asked = story.paused("toolError", None)
+    asked["event"]["data"]["why"] = "it asks for another call\n- a: x\n+ a: y"
+    following = follower(Recorded(asked, story.event("task.paused", pause=PAUSE, type="toolError"), stays=True))
+    await following.follow()
+    assert waiting_lines(following.view)[1:4] == ["  why: it asks for another call", "       - a: x", "       + a: y"]
+
+
 async def test_fail_fast_leaves_with_the_first_failure() -> None:
     story = Story()
     assert await follower(Recorded(story.failed("hits"), stays=True), fail_fast=True).follow() is Stop.NEEDS_SOMEONE

@@ -15,6 +15,7 @@ from everstep.doors.cli.words import (
     safe_lines,
     seconds,
     size,
+    waits_for,
 )
 
 
@@ -87,3 +88,8 @@ def test_estimates_in_words(times: tuple[float | None, ...], basis: str | None, 
     estimate = dict(zip(("p10", "p50", "p90"), times, strict=True))
     assert about({**estimate, "basis": basis}) == text
     assert about(None) == ""
+
+
+def test_a_wait_until_another_day_names_it() -> None:
+    words = waits_for({"kind": "event", "detail": "paid", "ref": "order-17", "until": "2001-02-03T12:00:00.000Z"})
+    assert words.startswith("waits for event paid with key order-17 until 2001-02-0")
