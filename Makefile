@@ -25,12 +25,18 @@ test: check $(DASHBOARD) ## set up everything, pass the checks and the rest of t
 
 # Development mode makes records really frozen, so the fast tests also prove that nobody writes to one.
 check: $(READY) parts ## format, lint, types, import contracts, tidy, fast tests; before every commit
+	$(MAKE) --no-print-directory -j2 --output-sync types rules
+	PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -q $(PARALLEL) --part first $(FAST)
+
+# Beside each other, since the types of a fresh clone take a minute.
+.PHONY: types rules
+types: $(READY)
+	$(BIN)/mypy $(TYPED)
+rules: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/write_docs.py --check
-	PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -q $(PARALLEL) --part first $(FAST)
 
 # Engines that tests start in processes of their own are counted too.
 coverage: $(DASHBOARD) parts ## the whole suite, counting lines and branches: fails below 95 % of the lines

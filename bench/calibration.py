@@ -9,18 +9,14 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from heapq import heappop
 from statistics import median
 
 from bench.kept import Figure, keep
 from everstep import Plan
-from everstep.domain.ids import Instant
-from everstep.domain.quantities import parse_duration
 from everstep.domain.values import JsonValue
 from everstep.facade.task import Task
 from everstep.ports.tool import Transient
 from everstep.testing import TestEngine, fake
-from everstep.testing.clock import VirtualClock, settle
 from everstep.testing.fakes import Fake
 
 TARGET = (0.75, 0.85)
@@ -29,8 +25,6 @@ LEARNED = 100
 """Tasks of each plan before anything is counted."""
 WAVE = 50
 MINUTES_MAX = 30
-TURNS = 24
-"""Of the loop, after each timer."""
 CALLS = 6_000
 DISTRIBUTIONS: Mapping[str, Callable[[random.Random], float]] = {
     "lognormal": lambda draw: draw.lognormvariate(0.5, 0.6),
@@ -39,22 +33,6 @@ DISTRIBUTIONS: Mapping[str, Callable[[random.Random], float]] = {
     "flaky": lambda draw: draw.uniform(0.5, 2.0),
 }
 FAILS = {"flaky": 0.15}
-
-
-class QuickClock(VirtualClock):
-    """The same virtual time; a lap on a store in memory takes far fewer turns than tests in general leave to it."""
-
-    async def advance(self, duration: str) -> None:
-        """Timer by timer."""
-        until = Instant(self.now() + (parse_duration(duration) or 0))
-        await settle(TURNS)
-        while self._timers and self._timers[0][0] <= until:
-            at, _, fire = heappop(self._timers)
-            self._now = Instant(max(self._now, at))
-            fire()
-            await settle(TURNS)
-        self._now = until
-        await settle(TURNS)
 
 
 @dataclass
@@ -115,7 +93,6 @@ async def calibrate(tasks: int, seed: int = 1) -> dict[str, Score]:
     scores = {name: Score() for name in plans()}
     config: dict[str, JsonValue] = {"breaker": {"failures": 1000, "share": 1.0}, "engine": {"tasks": WAVE}}
     engine = TestEngine(tools(seed), seed=seed, config=config)
-    engine.clock = QuickClock()
     async with engine:
         for name, plan in plans().items():
             await _wave(engine, plan, LEARNED, None)

@@ -26,7 +26,7 @@ with blocking.Engine("letters.db", tools=[send]) as engine:
 
     (question,) = engine.inbox()  # the same as `everstep inbox`, the dashboard, and what an MCP client is asked
     assert question.call is not None
-    print(question.title, question.call)
+    print(question.title, question.call.tool, question.call.input.value)
     question.edit({"text": "Dear Ana"}, by="bo", note="say her name")
     result = task.result()
 

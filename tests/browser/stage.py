@@ -14,6 +14,7 @@ import httpx2
 import psutil
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
+from tests.forked import Forked
 from tests.ports import free_port
 
 PROJECT = Path(__file__).with_name("project")
@@ -85,7 +86,7 @@ class Stage:
 
     def _start(self, *words: str) -> "subprocess.Popen[str]":
         with (self.folder / "errors.txt").open("a") as errors:
-            return subprocess.Popen(
+            return Forked(
                 [sys.executable, "-m", "everstep", *words],
                 cwd=self.folder,
                 env={**os.environ, "PYTHONPATH": str(SOURCES)},

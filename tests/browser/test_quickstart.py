@@ -14,12 +14,13 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.stage import watch
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICKSTART = ROOT / "docs/quickstart.md"
 BLOCK = re.compile(r"```(console|python|yaml)\n(.*?)```", re.DOTALL)
-PORT = "7717"
-"""Where the text says that the server listens; here it is wherever there is room."""
+PORT = "8765"
+"""Where the text says that a server listens; here it is wherever there is room."""
 ENDINGS = {"# Ctrl-C": 130, "# exit 1": 1}
 """What the text says of how a command ends; without it, well."""
 KILLED = 137
@@ -30,18 +31,18 @@ class Walk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = PORT
         self.ready: dict[str, str] = {}
-        self.server: subprocess.Popen[str] | None = None
+        self._port = str(free_port())
+        self._left_running: list[subprocess.Popen[str]] = []
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src")}
+        self._env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
 
     def write(self, text: str) -> None:
         """A file whose name is its first line; a tool goes to those that are there."""
         name, _, body = text.partition("\n")
         file = self.folder / name.removeprefix("# ")
         before = f"{file.read_text()}\n\n" if file.exists() else ""
-        file.write_text(before + body.replace(PORT, self.port))
+        file.write_text(before + body.replace(PORT, self._port))
 
     def command(self, line: str) -> str:
         """What it says, after it ended as the text says."""
@@ -51,8 +52,8 @@ class Walk:
         if words[0] == "cd":
             self.folder /= words[1]
             return ""
-        if words[:2] == ["everstep", "serve"]:
-            return self._serve(words)
+        if "# leave it running" in line:
+            return self._leave_running(words)
         process = self._start(words)
         told = self._interrupt(process) if ending == signal.SIGINT + 128 else ""
         out, err = process.communicate(timeout=120)
@@ -71,14 +72,24 @@ class Walk:
         process.send_signal(signal.SIGINT)
         return told
 
-    def _serve(self, words: list[str]) -> str:
-        self.server = self._start([*words, "--port", "0", "--json"])
-        assert self.server.stdout is not None
-        line = self.server.stdout.readline()
-        assert line, self.server.communicate()
-        self.ready = json.loads(line)
-        self.port = self.ready["url"].rpartition(":")[2]
+    def _leave_running(self, words: list[str]) -> str:
+        """Its first line, which says that it listens."""
+        ours = words[:2] == ["everstep", "serve"]
+        more = ["--port", "0", "--json"] if ours else []
+        server = self._start([self._port if word == PORT else word for word in words] + more)
+        self._left_running.append(server)
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        assert line, server.communicate()
+        if ours:
+            self.ready = json.loads(line)
         return line
+
+    def leave(self) -> None:
+        """Nothing outlives the walk."""
+        for server in self._left_running:
+            server.kill()
+            server.communicate()
 
     def _start(self, words: list[str]) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -90,9 +101,7 @@ class Walk:
 def walk(tmp_path: Path) -> Iterator[Walk]:
     one = Walk(tmp_path)
     yield one
-    if one.server is not None:
-        one.server.kill()
-        one.server.communicate()
+    one.leave()
 
 
 def approve_in_the_browser(walk: Walk, browser: Browser) -> None:
@@ -147,6 +156,6 @@ def test_ten_minutes(built: None, walk: Walk, browser: Browser) -> None:
     assert (walk.folder / "out/hello.txt").read_text() == "Hello, Cy!\n"
     assert "sent: to ana: Hello, ana!" in said["everstep run letter -i to=ana --yes"]
     assert "ana@example.test is an address" in next(text for line, text in said.items() if "# exit 1" in line)
-    assert "status: ok" in said["everstep run look"]
+    assert "page: Hello, Cy!" in said["everstep run look"]
     assert "mcp.notes.shout" in said["everstep mcp add notes --yes -- python notes.py"]
     assert 'tools = ["shout"]' in (walk.folder / "everstep.toml").read_text()

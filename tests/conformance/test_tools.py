@@ -18,6 +18,7 @@ from everstep.adapters.tools.flow import FlowTools
 from everstep.adapters.tools.text import text_tools
 from everstep.adapters.tools.values import json_tools
 from everstep.bootstrap import adapters_of
+from everstep.domain.check_tools import SWITCHES
 from everstep.domain.errors import SettingsError
 from everstep.ports.adapter import ToolAdapter
 from everstep.settings import load_settings
@@ -91,6 +92,9 @@ def test_there_is_a_family_for_everything_once_it_is_configured(tmp_path: Path) 
         "ask", "browser", "file", "http", "json", "llm", "mail", "mcp", "plan", "resource", "search", "shell", "text",
         "wait", "webhook",
     }  # fmt: skip
+    always = {spec.name for adapter in adapters_of(load_settings({}, env={}), (), Codec()) for spec in adapter.tools()}
+    off = {name for name in names - always if not name.startswith("mcp.")}
+    assert {*SWITCHES} == off, "each of them is told how to be had"
 
 
 @pytest.mark.req("6.1", "TU.2", "T.1", "T.2", "T.3", "T.4")

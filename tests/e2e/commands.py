@@ -10,14 +10,11 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
-from everstep.torture.nursery import nursery
+from tests.forked import Forked
 
 EVERSTEP = [sys.executable, "-m", "everstep"]
 PATIENCE_S = 240.0
@@ -43,21 +40,6 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def forked(words: Sequence[str], cwd: Path, env: Mapping[str, str], text: str) -> "subprocess.CompletedProcess[str]":
-    """The command, as `subprocess.run` carries it out, but without waiting for its imports."""
-    with ExitStack() as stack:
-        given, out, err = (stack.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in range(3))
-        given.write(text)
-        given.seek(0)
-        process = nursery().start(
-            "everstep", words, cwd=cwd, env=env, streams=[one.fileno() for one in (given, out, err)]
-        )
-        code = process.wait(PATIENCE_S)
-        out.seek(0)
-        err.seek(0)
-        return subprocess.CompletedProcess([*words], code, out.read(), err.read())
-
-
 class Project:
     """A folder in which commands are given."""
 
@@ -76,27 +58,16 @@ class Project:
 
     def run(self, *words: str, text: str = "", **environment: str) -> Done:
         env = {**self.environment, **environment}
-        if any(name.startswith("PYTHON") for name in environment):  # for Python itself, when it starts
-            done = subprocess.run(
-                [*EVERSTEP, *words],
-                cwd=self.path,
-                env=env,
-                input=text,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=PATIENCE_S,
-            )
-        else:
-            done = forked(words, self.path, env, text)
-        assert "Traceback" not in done.stderr.replace("Traceback (most recent call last):\n        File", ""), (
-            done.stderr
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        starts = subprocess.Popen if any(name.startswith("PYTHON") for name in environment) else Forked  # Python's own
+        streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with starts([*EVERSTEP, *words], cwd=self.path, env=env, text=True, **streams) as one:
+            out, err = one.communicate(text, PATIENCE_S)
+        assert "Traceback" not in err.replace("Traceback (most recent call last):\n        File", ""), err
+        return Done(one.returncode, out, err)
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """A command that goes on meanwhile; its stdout can be read."""
-        return subprocess.Popen(
+        return Forked(
             [*EVERSTEP, *words],
             cwd=self.path,
             env=self.environment,
@@ -131,21 +102,7 @@ class Terminal:
         self.before = termios.tcgetattr(theirs)
         self._device, self._theirs = ours, theirs
         self._raw = b""
-        self.process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            preexec_fn=self._own,  # noqa: PLW1509 -- no other thread holds a lock here
-        )
-
-    def _own(self) -> None:
-        os.setsid()
-        import fcntl
-
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        self.process = Forked(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.e2e.carrier import MARKS
+from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 240
@@ -44,7 +45,8 @@ class World:
     ) -> "subprocess.Popen[str]":
         """A process that starts tasks (`start`) or only carries them (`carry`)."""
         words = [sys.executable, "-m", "tests.e2e.carrier", str(self.store), command, str(self.plan), str(count)]
-        process = subprocess.Popen(
+        starts = subprocess.Popen if before else Forked
+        process = starts(
             [*before, *words],
             cwd=ROOT,
             env={**os.environ, MARKS: str(self._marks), **environment},

@@ -60,7 +60,8 @@ def test_chaos_holds_the_world_against_the_journal(here: Project) -> None:
     done = here.run("demo", "--chaos", "--fast", "--kills", "3", "--seed", "5", "--json", "--keep")
     result = done.lines[-1]
     assert result["ok"], result
-    assert (done.code, result["ok"], result["kills"], result["repeated"]) == (0, True, 4, 0)
+    assert (done.code, result["ok"], result["repeated"]) == (0, True, 0)
+    assert 1 <= result["kills"] <= 4, "how many of the seeded moments come before its end depends on the machine"
     assert (result["ledger"]["lost"], result["ledger"]["doubled"], result["ledger"]["dark"]) == ([], [], [])
     assert result["ledger"]["asked"] == 1, "the approval; the mail itself is looked up"
     (send,) = [one for one in result["ledger"]["effects"] if one["effect"] == "send"]

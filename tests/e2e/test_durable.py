@@ -65,7 +65,7 @@ def test_whoever_answers_without_the_function_does_not_wait_for_it(tmp_path: Pat
     assert answered.code == 0, answered.err
     assert "goes on where adder is" in answered.err
     refused = project.run("resume", project.run("ls", "--json").json["items"][0]["id"])
-    assert "needs adder" in refused.err
+    assert "waits for adder" in refused.err
     ended = project.run("run", "agent:adder", "-i", "times=1", "--json", "--no-input")
     assert ended.lines[-1]["task"]["outputs"] == {"label": "x", "total": 1, "who": "ana"}
 

@@ -72,6 +72,14 @@ def server(project: Project) -> Iterator[Server]:
     one.process.communicate()
 
 
+def test_no_tool_may_use_the_door_also_where_any_port_was_free(server: Server) -> None:
+    look = {"id": "a", "tool": "http.get", "with": {"url": f"{server.ready['url']}/v1/health"}}
+    server.project.write("look.plan.yaml", json.dumps({"name": "look", "steps": [look]}))
+    done = server.project.run("run", "look")
+    assert done.code == 1
+    assert "everstep's own door" in done.out + done.err
+
+
 def test_ready_asked_and_stopped_in_order(server: Server) -> None:
     store = server.project.path / ".everstep"
     assert set(server.ready) == {"type", "url", "sign_in_url", "pid", "store", "recovered"}

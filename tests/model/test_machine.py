@@ -14,7 +14,6 @@ from everstep.authoring.plan import Plan
 from everstep.domain.errors import Conflict
 from everstep.domain.ids import StepPath
 from everstep.facade.task import Task
-from everstep.testing.clock import settle
 from everstep.testing.engine import TestEngine
 from tests.model.model import STEPS, TERMINAL, Model, Step
 from tests.model.verdict import verdict
@@ -25,8 +24,6 @@ T = TypeVar("T")
 EXAMPLES: Final = int(os.environ.get("EVERSTEP_TEST_EXAMPLES", "50"))
 """`make torture` has more of them."""
 STEPS_EACH: Final = 50
-TURNS: Final = 60
-"""Of the loop after each command: more than its laps take, and few enough for thousands of commands."""
 CRASHES_MAX: Final = 4
 """Fewer than make a task a suspect for good."""
 
@@ -92,7 +89,7 @@ class Machine(RuleBasedStateMachine):
             try:
                 return await work
             finally:
-                await settle(TURNS)
+                await self.engine.clock.settle()
 
         return self.loop.run_until_complete(and_settle())
 

@@ -15,14 +15,13 @@ PUBLIC = frozenset({"everstep.blocking", "everstep.errors", "everstep.mcp"})
 
 def imports(source: Source) -> Iterator[tuple[ast.AST, str]]:
     """Every dotted name that an import statement could mean: `from a import b` yields `a` and `a.b`."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from ((node, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = source.package.split(".")[: len(source.package.split(".")) - node.level + 1] if node.level else []
-            home = ".".join([*above, *([node.module] if node.module else [])])
-            yield node, home
-            yield from ((node, f"{home}.{alias.name}") for alias in node.names)
+    for node in source.nodes(ast.Import):
+        yield from ((node, alias.name) for alias in node.names)
+    for other in source.nodes(ast.ImportFrom):
+        above = source.package.split(".")[: len(source.package.split(".")) - other.level + 1] if other.level else []
+        home = ".".join([*above, *([other.module] if other.module else [])])
+        yield other, home
+        yield from ((other, f"{home}.{alias.name}") for alias in other.names)
 
 
 def own_imports(source: Source, modules: AbstractSet[str]) -> frozenset[str]:
@@ -64,8 +63,8 @@ def orphans(product: Iterable[Source], users: Iterable[Source], entries: Abstrac
 
 
 def named(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    for node in source.nodes(ast.Constant):
+        if isinstance(node.value, str):
             name = node.value.partition(":")[0]
             if name.lstrip(".").replace(".", "_").isidentifier():
                 yield name

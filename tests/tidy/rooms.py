@@ -46,13 +46,13 @@ def world(source: Source) -> Iterator[Problem]:
     }
     for node, name in found.items():
         yield source.problem(node, f"import of {name}: ask a port")
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if called in WORLDLY_CALLS or called.endswith(".run_in_executor"):
-                yield source.problem(node, f"{called}(): ask a port")
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and is_set(node.iter):
-            yield source.problem(node.iter, "the order of a set is chance: iterate a sorted or listed one")
+    for call in source.nodes(ast.Call):
+        called = ast.unparse(call.func)
+        if called in WORLDLY_CALLS or called.endswith(".run_in_executor"):
+            yield source.problem(call, f"{called}(): ask a port")
+    for loop in source.nodes(ast.For, ast.AsyncFor, ast.comprehension):
+        if is_set(loop.iter):
+            yield source.problem(loop.iter, "the order of a set is chance: iterate a sorted or listed one")
 
 
 def is_set(node: ast.expr) -> bool:
@@ -63,18 +63,17 @@ def is_set(node: ast.expr) -> bool:
 
 def domain_never_waits(source: Source) -> Iterator[Problem]:
     if source.room == "domain":
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncFor | ast.AsyncWith):
-                yield source.problem(node, "the domain is pure: no async, no await")
-            elif isinstance(node, ast.comprehension) and node.is_async:
-                yield source.problem(node.target, "the domain is pure: no async, no await")
+        waits: list[ast.AST] = [*source.nodes(ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)]
+        waits += [loop.target for loop in source.nodes(ast.comprehension) if loop.is_async]
+        for node in waits:
+            yield source.problem(node, "the domain is pure: no async, no await")
 
 
 def formatted_sql(source: Source) -> Iterator[Problem]:
     """SQL is a literal with parameters; text that was put together may carry a stranger's words."""
     if not source.ours:
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes(ast.JoinedStr, ast.BinOp, ast.Call):
         match node:
             case ast.JoinedStr(values=parts) if any(isinstance(part, ast.FormattedValue) for part in parts):
                 text = "".join(map(piece, parts))
@@ -97,14 +96,14 @@ def catch_all(source: Source) -> Iterator[Problem]:
     if not source.ours:
         return
     broad: list[ast.AST] = []
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.ExceptHandler):
-            if node.type is None:
-                yield source.problem(node, "a bare except hides cancellation: name what you expect")
-            elif caught(node.type) & CATCH_ALL:
-                broad.append(node)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "suppress":
-            broad += [node for argument in node.args if caught(argument) & CATCH_ALL]
+    for handler in source.nodes(ast.ExceptHandler):
+        if handler.type is None:
+            yield source.problem(handler, "a bare except hides cancellation: name what you expect")
+        elif caught(handler.type) & CATCH_ALL:
+            broad.append(handler)
+    for call in source.nodes(ast.Call):
+        if ast.unparse(call.func).split(".")[-1] == "suppress":
+            broad += [call for argument in call.args if caught(argument) & CATCH_ALL]
     if source.room == "engine":
         for node in broad[source.path == ONE_CALL :]:
             yield source.problem(node, "a second catch-all in the engine: classification belongs to invoke.py")

@@ -81,7 +81,7 @@ def definitions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Definiti
         if isinstance(child, Definition):
             yield f"{prefix}{child.name}", child
             yield from definitions(child, f"{prefix}{child.name}.")
-        else:
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):  # no expression holds a definition
             yield from definitions(child, prefix)
 
 

@@ -1,9 +1,12 @@
 """A parsed file, and what a rule has to say about one of its lines."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 PACKAGE = "src/everstep/"
 
@@ -51,6 +54,19 @@ class Source:
     def package(self) -> str:
         """What a leading dot in an import means here."""
         return self.module if self.path.endswith("/__init__.py") else self.module.rpartition(".")[0]
+
+    def nodes(self, *kinds: type[Any]) -> Iterator[Any]:
+        """All of these kinds, kind by kind."""
+        for kind in kinds:
+            yield from self._by_kind[kind]
+
+    @cached_property
+    def _by_kind(self) -> dict[type[ast.AST], list[ast.AST]]:
+        """Walked once, for all rules."""
+        found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        for node in ast.walk(self.tree):
+            found[type(node)].append(node)
+        return found
 
     def problem(self, node: ast.AST, what: str) -> Problem:
         return Problem(self.path, getattr(node, "lineno", 1), what)

@@ -48,7 +48,7 @@ def names(source: Source) -> Iterator[Problem]:
     """Every name that a file of the product gives to something."""
     if not source.ours:
         return
-    for node, name in given(source.tree):
+    for node, name in given(source):
         for word in split(name):
             if (word in INSTEAD or word in EMPTY) and not fixed(source.path, word):
                 better = f"say {INSTEAD[word]}" if word in INSTEAD else "say what it does"
@@ -74,8 +74,14 @@ def file_names(path: str) -> Iterator[Problem]:
             yield Problem(path, 1, f"{part!r} says nothing about what is inside: name the idea")
 
 
-def given(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
-    for node in ast.walk(tree):
+GIVING = (
+    ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.arg, ast.Name, ast.Attribute,
+    ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.alias,
+)  # fmt: skip
+
+
+def given(source: Source) -> Iterator[tuple[ast.AST, str]]:
+    for node in source.nodes(*GIVING):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield node, name
@@ -90,9 +96,8 @@ def given(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
 
 
 def spoken(source: Source) -> Iterator[tuple[int, str]]:
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(source.tree):
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False):
+    for node in source.nodes(ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef):
+        if ast.get_docstring(node, clean=False):
             text = node.body[0]
             assert isinstance(text, ast.Expr)
             assert isinstance(text.value, ast.Constant)
