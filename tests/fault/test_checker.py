@@ -13,7 +13,8 @@ from everstep.domain import states
 from everstep.domain.pauses import FOR_PRODUCER
 from everstep.torture import moves
 from everstep.torture.checker import Bounds, check_canary, check_processes, main
-from everstep.torture.history import Frame, Frozen, Said, read_effects
+from everstep.torture.history import Frame, Frozen, Said, read_effects, read_on
+from everstep.torture.world import Appender
 from tests.fault.histories import (
     TASK,
     W1,
@@ -401,6 +402,18 @@ def test_an_unfinished_line_says_nothing(tmp_path: Path) -> None:
     log.write_text(json.dumps({**line, "at": 5}) + "\n" + '{"task": "t_o', encoding="utf-8")
     assert [effect.at for effect in read_effects(log)] == [5]
     assert read_effects(tmp_path / "never.jsonl") == ()
+
+
+@pytest.mark.parametrize("cut", [1, 30, -1, None])
+def test_a_line_cut_short_by_a_kill_does_not_become_whole_by_the_next(tmp_path: Path, cut: int | None) -> None:
+    """The last byte may be all that is missing: whoever looked in between was told that nothing was made."""
+    log = tmp_path / "effects.jsonl"
+    line = {"task": TASK, "step": "a", "attempt": 1, "key": "k", "pid": 1, "incarnation": "one", "what": "start"}
+    log.write_text(json.dumps({**line, "at": 1})[:cut], encoding="utf-8")
+    assert read_effects(log) == ()
+    Appender(log).write(**line, at=2)
+    assert [effect.at for effect in read_effects(log)] == [2]
+    assert [effect.at for effect, _ in read_on(log, 0)] == [2]
 
 
 def test_as_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from everstep.torture.history import read_effects
 from tests.fault.fleet import LEASE_S, Fleet
 from tests.postgres import Server, schema, server_url
 from tests.proxy import Proxy
@@ -36,7 +37,7 @@ def log_of(fleet: Fleet) -> str:
 
 async def progress(fleet: Fleet, lines: int) -> None:
     """Until so many effects were made or ended."""
-    await until(lambda: fleet.effects.read_bytes().count(b"\n") >= lines)
+    await until(lambda: len(read_effects(fleet.effects)) >= lines)
 
 
 async def until(true: Callable[[], bool]) -> None:

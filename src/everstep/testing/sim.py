@@ -22,6 +22,8 @@ from everstep.ports.tool import Call, Ctx, ToolError
 VARIABLE: Final = "EVERSTEP_EFFECT_LOG"
 INCARNATION: Final = os.urandom(8).hex()
 """This process, also when its number is used again."""
+SPOILS: Final = b"#\n"
+"""A kill may cut an append short: the next one spoils what stands unfinished before it, which was never made."""
 HUGE_BYTES: Final = 17 * 1024 * 1024
 DEEP: Final = 100
 
@@ -63,7 +65,7 @@ def write_effect(what: Literal["start", "end"], ctx: Ctx, output: Made) -> None:
     }
     file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
-        os.write(file, json.dumps(line).encode() + b"\n")
+        os.write(file, SPOILS + json.dumps(line).encode() + b"\n")
     finally:
         os.close(file)
 
@@ -71,9 +73,9 @@ def write_effect(what: Literal["start", "end"], ctx: Ctx, output: Made) -> None:
 def read_log() -> Iterator[dict[str, Any]]:
     """All whole lines."""
     path = os.environ.get(VARIABLE)
-    text = Path(path).read_text(encoding="utf-8") if path and Path(path).exists() else ""
-    for line in text.splitlines(keepends=True):
-        if line.endswith("\n"):
+    raw = Path(path).read_bytes() if path and Path(path).exists() else b""
+    for line in raw.splitlines(keepends=True):
+        if line.endswith(b"\n") and not line.endswith(SPOILS):
             yield json.loads(line)
 
 

@@ -190,7 +190,7 @@ def millis(at: object) -> int | None:
 
 def read_effects(path: Path) -> tuple[Effect, ...]:
     """The effect log, in the order in which the world saw it."""
-    return tuple(Effect(**_only(Effect, line)) for line in _lines(path))
+    return tuple(Effect(**_only(Effect, line)) for line in read_lines(path))
 
 
 def read_on(path: Path, start: int) -> Iterator[tuple[Effect, int]]:
@@ -201,25 +201,31 @@ def read_on(path: Path, start: int) -> Iterator[tuple[Effect, int]]:
             if not line.endswith(b"\n"):
                 return
             start += len(line)
-            yield Effect(**_only(Effect, json.loads(line))), start
+            if _whole(line.decode()):
+                yield Effect(**_only(Effect, json.loads(line))), start
 
 
 def read_client(path: Path) -> tuple[Said, ...]:
     """The client log."""
-    return tuple(Said(**_only(Said, line)) for line in _lines(path))
+    return tuple(Said(**_only(Said, line)) for line in read_lines(path))
 
 
 def read_streams(path: Path) -> tuple[Frame, ...]:
     """The stream logs of all subscribers, each in the order of receipt."""
-    return tuple(Frame(**_only(Frame, line)) for line in _lines(path))
+    return tuple(Frame(**_only(Frame, line)) for line in read_lines(path))
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """JSON lines; a killed writer may leave its last one unfinished, which then says nothing."""
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """JSON lines; a killed writer may leave one unfinished, which then says nothing."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in text.splitlines(keepends=True):
-        if line.endswith("\n"):
+        if _whole(line):
             yield json.loads(line)
+
+
+def _whole(line: str) -> bool:
+    """Whoever writes after an unfinished line ends it with a mark; the mark alone is a line too."""
+    return line.endswith("\n") and not line.endswith("#\n")
 
 
 def _only(kind: type, line: dict[str, Any]) -> dict[str, Any]:

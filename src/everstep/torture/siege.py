@@ -29,7 +29,7 @@ from typing import Any, Final
 
 from everstep.torture.besieged import CANARY, carry
 from everstep.torture.checker import Bounds, check, check_canary
-from everstep.torture.history import Logs, Violation, read_client, read_effects, read_journal, read_streams
+from everstep.torture.history import Logs, Violation, read_client, read_effects, read_journal, read_lines, read_streams
 from everstep.torture.order import Order
 from everstep.torture.trial import BOUNDS, PATIENCE_S
 
@@ -155,7 +155,7 @@ class Stage:
                 break
         if point == "clean":
             self._clean_s = time.monotonic() - start
-            self.boundaries = [line["point"] for line in _lines(folder / "points.jsonl")]
+            self.boundaries = [line["point"] for line in read_lines(folder / "points.jsonl")]
         if kills and (folder / "store.db").exists():
             recovery_s = _first_word(folder, began)
         left = self._judged(folder, where)
@@ -318,10 +318,6 @@ def _first_word(folder: Path, began: int) -> float | None:
     times = [event.at for events in read_journal(folder / "store.db").events.values() for event in events]
     later = [at for at in times if at >= began]
     return (min(later) - began) / 1000 if later else None
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _percentiles(seconds: Sequence[float]) -> dict[str, float]:

@@ -20,13 +20,17 @@ from everstep.torture.workload import Workload, after
 
 
 class Appender:
-    """JSON lines that several incarnations write, each line by one append."""
+    """JSON lines that several incarnations write, each line by one append.
+
+    A kill may cut an append short where a page of the file ends. So each begins by spoiling what stands unfinished
+    before it: that was never made, and does not become whole by what follows.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
 
     def write(self, **line: object) -> None:
-        os.write(self._file, json.dumps(line).encode() + b"\n")
+        os.write(self._file, b"#\n" + json.dumps(line).encode() + b"\n")
 
 
 class Made:
