@@ -10,7 +10,7 @@ what is ready. Faults: the engine dies and another takes over; another takes ove
 alive, so that its late writes have to be refused; commits are refused by a failing store. In half of the seeds every
 verb of the store and every call takes its time, as on a machine with too much to do. Then all faults stop, every
 question is answered, and every task has to end, slow as the store may be. The checker judges journal and effects. The
-store is the one in memory: the same guards and the same journal code as on a disk, but no SQL.
+store is the one of a disk, its SQL and its ledger, on a database in memory; or, as drawn, the one of dictionaries.
 """
 
 import argparse
@@ -39,6 +39,7 @@ from everstep.torture.history import Effect, Logs
 from everstep.torture.results import Line, Results, verdict
 from tests.fault.calm import CalmClock, nowhere
 from tests.fault.slow_store import SimStore
+from tests.fault.sql_in_memory import SqlInMemory
 
 T = TypeVar("T")
 
@@ -92,6 +93,10 @@ BUSY: dict[str, Any] = {
 }
 SHAPES = {"plain": PLAIN, "busy": BUSY}
 """Questions and effects; or rates, retries that come due together, pools, large outputs and timers."""
+STORES: dict[str, Callable[[VirtualClock, random.Random, int], SimStore | SqlInMemory]] = {
+    "dictionaries": SimStore,
+    "sql": SqlInMemory,
+}
 
 
 class Act(NamedTuple):
@@ -104,10 +109,11 @@ class Act(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """What a seed draws first: how long a verb of the store takes at most, and which plan the tasks have."""
+    """What a seed draws first: how long a verb of the store takes at most, which plan the tasks have, which store."""
 
     latency_ms: int = 0
     shape: str = "plain"
+    store: str = "dictionaries"
 
 
 QUICK = Options()
@@ -205,7 +211,7 @@ class Simulation:
         self._options = options
         self._chance = random.Random(seed)
         self._clock = CalmClock()
-        self._store = SimStore(self._clock, self._chance, options.latency_ms)
+        self._store = STORES[options.store](self._clock, self._chance, options.latency_ms)
         self._world = World(self._clock, self._chance, options.latency_ms)
         self._engines: list[TestEngine] = []
         self._tasks: list[str] = []
@@ -224,7 +230,7 @@ class Simulation:
             except EverstepError:
                 continue  # what is refused is refused
         stuck = await self._heal()
-        self._store.latency_ms = 0
+        self._store.hurry()
         logs = Logs(effects=tuple(self._world.effects))
         found = judge(await journal_of(self._store), logs, Bounds(max_recoveries=1000, healed=not stuck))
         return [*stuck, *(f"{one.check} {one.task} {one.seq}: {one.what}" for one in found)]
@@ -325,11 +331,11 @@ class Simulation:
             await self._die(first)
 
     async def _refuse(self, draw: float) -> None:
-        self._store.refusals = 1 + int(draw * 3)
+        self._store.fail(draw)
 
     async def _heal(self) -> list[str]:
         """No more faults: every question is answered, and every task comes to its end."""
-        self._store.refusals = 0
+        self._store.heal()
         self._world.failures = 0.0
         left: dict[str, str] = {}
         await self._through(self._crash(0.0))
@@ -358,7 +364,8 @@ def options_of(seed: int) -> Options:
     """What the seed says first."""
     chance = random.Random(f"options {seed}")
     slow = chance.random() < 0.5
-    return Options(chance.choice(LATENCIES_MS[1:]) if slow else 0, chance.choice([*SHAPES]))
+    latency_ms, shape = chance.choice(LATENCIES_MS[1:]) if slow else 0, chance.choice([*SHAPES])
+    return Options(latency_ms, shape, chance.choice([*STORES]))
 
 
 def simulate(seed: int, script: Sequence[Act], options: Options = QUICK) -> tuple[list[str], str]:

@@ -40,6 +40,18 @@ class SimStore(MemoryStore):
             raise Unavailable("the store fails")
         return await super().commit_steps(commits)
 
+    def fail(self, draw: float) -> None:
+        """One to three commits to come are refused."""
+        self.refusals = 1 + int(draw * 3)
+
+    def heal(self) -> None:
+        """No more of that."""
+        self.refusals = 0
+
+    def hurry(self) -> None:
+        """From now on nothing takes time."""
+        self.latency_ms = 0
+
     def standing(self) -> dict[str, str]:
         """How every task stands, for whoever only looks on."""
         return {task: kept.row.status.value for task, kept in self._tasks.items()}

@@ -1,12 +1,13 @@
 """The simulation: seeds hold, a seed is a story that can be told again, and a broken engine is found and made small."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from everstep.domain.plan import Effect
 from tests.fault.calm import nowhere
-from tests.fault.simulate import options_of, play, script_of, shrunk, simulate
+from tests.fault.simulate import QUICK, STORES, Options, options_of, play, script_of, shrunk, simulate
 
 pytestmark = pytest.mark.usefixtures("calmly")
 SEEDS, AT_ONCE = 1_000, 100
@@ -36,25 +37,36 @@ def test_a_call_that_ends_while_the_store_is_away_is_not_made_again(seed: int) -
 @pytest.mark.parametrize("seed", [13])
 def test_who_waits_for_a_turn_gets_it_however_slow_the_store_is(seed: int) -> None:
     """This seed would have found it: retries that came due while others asked for a place took it away, for ever."""
-    options = options_of(seed)
-    assert simulate(seed, script_of(seed), options)[0] == []
+    assert simulate(seed, script_of(seed), as_it_was(seed))[0] == []
 
 
 def test_a_task_that_is_claimed_again_before_its_old_walk_has_heard_of_it_is_walked_once() -> None:
     """This seed found it: the old walk took the new one's place in the loop away, and commands reached neither."""
-    assert simulate(238, script_of(238), options_of(238))[0] == []
+    assert simulate(238, script_of(238), as_it_was(238))[0] == []
 
 
-def test_a_seed_is_a_story_that_can_be_told_again() -> None:
-    script, options = script_of(13), options_of(13)
+def as_it_was(seed: int) -> Options:
+    """When these seeds found something, there was one store."""
+    return replace(options_of(seed), store="dictionaries")
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_seed_is_a_story_that_can_be_told_again(store: str) -> None:
+    script, options = script_of(13), replace(options_of(13), store=store)
     assert simulate(13, script, options)[1] == simulate(13, script, options)[1]
 
 
-def test_a_broken_engine_is_found_and_its_script_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_drawn_too() -> None:
+    assert {options_of(seed).store for seed in range(20)} == {*STORES}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_broken_engine_is_found_and_its_script_made_small(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """If `once` calls were repeated like harmless ones, a few seeds would show it."""
+    options = replace(QUICK, store=store)
     monkeypatch.setattr(Effect, "repeatable", property(lambda _: True))
-    broken = next(seed for seed in range(4, 30) if simulate(seed, script_of(seed))[0])
+    broken = next(seed for seed in range(4, 30) if simulate(seed, script_of(seed), options)[0])
     script = script_of(broken)
-    small = shrunk(script, lambda shorter: bool(simulate(broken, shorter)[0]))
+    small = shrunk(script, lambda shorter: bool(simulate(broken, shorter, options)[0]))
     assert len(small) < len(script)
-    assert any("C10" in what for what in simulate(broken, small)[0])
+    assert any("C10" in what for what in simulate(broken, small, options)[0])
