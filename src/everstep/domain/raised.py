@@ -127,6 +127,12 @@ def status_of(exc: BaseException) -> int | None:
     return None
 
 
+def effect_of(exc: BaseException) -> EffectState | None:
+    """What its adapter knows of the effect; None: its kind says."""
+    known = _carried(exc, "effect_state")
+    return known if isinstance(known, EffectState) else None
+
+
 def retry_after_ms(exc: BaseException) -> int | None:
     """How long it asks us to wait: its own `retry_after`, else the header of its response."""
     wish = _carried(exc, "retry_after")

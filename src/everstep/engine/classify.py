@@ -12,7 +12,16 @@ from typing import Final
 
 from everstep.domain.catalogue import SAID
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.raised import client_column, failure_of, plain_details, retry_after_ms, said, status_of, text_of
+from everstep.domain.raised import (
+    client_column,
+    effect_of,
+    failure_of,
+    plain_details,
+    retry_after_ms,
+    said,
+    status_of,
+    text_of,
+)
 from everstep.ports.tool import ToolError
 
 
@@ -24,7 +33,12 @@ def classify(exc: BaseException, *, tool: str, adapter_says: Failure | None = No
         return adapter_says
     text = text_of(exc)
     if (status := status_of(exc)) is not None:
-        return failure_of(f"http_{status}", f"the server answered {status}: {text}", retry_after_ms=retry_after_ms(exc))
+        return failure_of(
+            f"http_{status}",
+            f"the server answered {status}: {text}",
+            effect_state=effect_of(exc),
+            retry_after_ms=retry_after_ms(exc),
+        )
     if (column := client_column(exc)) is not None:
         return failure_of(_CLIENT_CODES[column], text, retry_after_ms=retry_after_ms(exc))
     if (code := _builtin(exc)) is not None:

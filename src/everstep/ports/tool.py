@@ -328,6 +328,10 @@ class Denied(ToolError):
         self.refresh = refresh
 
 
+LIMIT_CODES: Final = {"cpu_time": "limit_cpu"}
+"""Limits whose code is not made of their name."""
+
+
 class ResourceExceeded(ToolError):
     """A limit was reached."""
 
@@ -335,7 +339,7 @@ class ResourceExceeded(ToolError):
 
     def __init__(self, message: str, *, limit: str, used: float, max: float, remote: bool = False) -> None:
         details: JsonObject = {"limit": limit, "used": used, "max": max, **({"remote": True} if remote else {})}
-        super().__init__(message, code=f"limit_{limit}", details=details)
+        super().__init__(message, code=LIMIT_CODES.get(limit, f"limit_{limit}"), details=details)
 
 
 class Impossible(ToolError):

@@ -1,4 +1,7 @@
-"""What a plan may do on a page: a table of small acts, each with a name and its arguments."""
+"""What a plan may do on a page: a table of small acts, each with a name and its arguments.
+
+A deed is waited for before it is done: one that could not begin was not made, one that did not end may have been.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path, PurePath
@@ -11,6 +14,7 @@ from everstep.domain.values import JsonObject
 
 Act: TypeAlias = Callable[[Sheet, Any, Path], Awaitable[None]]
 _MOST: Final = ACTION_S * 1000
+READY_S: Final = ACTION_S
 UPLOAD_BYTES: Final = 50_000_000
 """More is not taken over the pipe."""
 
@@ -20,11 +24,25 @@ async def act(sheet: Sheet, action: Mapping[str, Any], workdir: Path) -> None:
     from playwright.async_api import TimeoutError as TooLong
 
     ((name, said),) = action.items()
+    selector = str(said.get("selector", "body") if isinstance(said, dict) else said)
     try:
+        if name not in _LOOKS:
+            await _ready(sheet, name, selector)
+            sheet.begin()
         await ACTS[name](sheet, said, workdir)
     except TooLong:
-        raise await sheet.missing(str(said["selector"] if isinstance(said, dict) else said)) from None
-    sheet.acted = sheet.acted or name not in _LOOKS
+        raise await sheet.missing(selector) from None
+    if name not in _LOOKS:
+        sheet.done()
+
+
+async def _ready(sheet: Sheet, name: str, selector: str) -> None:
+    """What it is done to is there; what is clicked could be."""
+    found, most = sheet.page.locator(selector).first, READY_S * 1000
+    if name == "click":
+        await found.click(trial=True, timeout=most)
+    else:
+        await found.wait_for(state="attached" if name in _UNSEEN else "visible", timeout=most)
 
 
 async def _goto(sheet: Sheet, said: str, _: Path) -> None:
@@ -82,6 +100,8 @@ ACTS: Final[Mapping[str, Act]] = {
     "extract": _extract,
 }
 _LOOKS: Final = frozenset({"wait", "extract", "goto"})
+_UNSEEN: Final = frozenset({"press", "upload"})
+"""They need no element that can be seen."""
 
 _TEXT: Final[JsonObject] = {"type": "string", "minLength": 1}
 

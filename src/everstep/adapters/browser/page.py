@@ -25,6 +25,7 @@ SEEN: Final = """() => [...document.querySelectorAll('button,a,input,select,text
     + (e.innerText || e.name || '').trim().slice(0, 40))"""
 LINKS: Final = """n => [...document.querySelectorAll('a[href]')].slice(0, n)
   .map(a => ({text: (a.innerText || '').trim().slice(0, 200), url: a.href}))"""
+_CERTAIN: Final = (EffectState.NONE, EffectState.UNKNOWN, EffectState.MADE)
 MARKDOWN: Final = r"""() => {
   const out = [];
   const inline = n => n.nodeType === 3 ? n.textContent.replace(/\s+/g, ' ')
@@ -53,9 +54,22 @@ class Sheet:
     page: Any
     way: WayOut
     status: int | None = None
-    acted: bool = False
-    """Whether something was done that may have changed the world."""
+    effect_state: EffectState = EffectState.NONE
+    """Of all that was done on it so far."""
     extracted: dict[str, JsonValue] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Something is about to be done that may change the world: from here on nobody can say that it was not."""
+        self.effect_state = max(self.effect_state, EffectState.UNKNOWN, key=_CERTAIN.index)
+
+    def done(self) -> None:
+        """It was."""
+        self.effect_state = EffectState.MADE
+
+    def blame(self, error: Exception) -> None:
+        """Whatever ends the attempt, what was done before is not to be done again because of it."""
+        if isinstance(error, (ToolError, PageStatus)) and self.effect_state is not EffectState.NONE:
+            error.effect_state = self.effect_state
 
     async def open(self, url: str) -> None:
         """Load it; raises what the way there was, or its status."""
@@ -133,11 +147,7 @@ class Sheet:
         with contextlib.suppress(Exception):  # a page that cannot be asked has shown nothing
             seen = await self.page.evaluate(SEEN)
         found = ", ".join(str(one).strip() for one in seen) or "nothing to click or fill"
-        return Impossible(
-            f"{wanted} was not found on {self.page.url}; there are: {found}",
-            code="browser_element",
-            effect_state=EffectState.MADE if self.acted else EffectState.NONE,
-        )
+        return Impossible(f"{wanted} was not found on {self.page.url}; there are: {found}", code="browser_element")
 
     def _trouble(self, url: str, error: Exception) -> ToolError:
         known = self.way.trouble.get(parse_url(url).place)
@@ -161,6 +171,7 @@ class PageStatus(Exception):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status_code = status
+        self.effect_state: EffectState | None = None
         self.retry_after = None
 
 

@@ -29,6 +29,12 @@ def too_large(used: int, most: int) -> ResourceExceeded:
     return ResourceExceeded(what, limit="memory", used=used, max=most)
 
 
+def too_busy(used: float, most: float) -> ResourceExceeded:
+    """It computed for longer than it may."""
+    what = f"the browser used {used:.1f} s of CPU time, and may use {most:g}"
+    return ResourceExceeded(what, limit="cpu_time", used=used, max=most)
+
+
 @dataclass(eq=False)
 class Running:
     """One life of it."""
@@ -47,6 +53,8 @@ class Running:
     broken: bool = False
     memory_bytes: int = MEMORY_BYTES
     """What it may use."""
+    _cpu_s: dict[int, float] = field(default_factory=dict)
+    """What each of its processes had used when it was seen last."""
 
     def processes(self) -> list[psutil.Process]:
         """All of the browser, found by the mark on its command line."""
@@ -69,6 +77,14 @@ class Running:
             with contextlib.suppress(psutil.Error, OSError):
                 total += pss(one.pid)
         return total
+
+    def cpu_s(self) -> float:
+        """Of all its processes so far, but for what those that have ended did unseen."""
+        for one in self.processes():
+            with contextlib.suppress(psutil.Error):
+                times = one.cpu_times()
+                self._cpu_s[one.pid] = times.user + times.system
+        return sum(self._cpu_s.values())
 
     def memory_ran_out(self) -> bool:
         """Whether the kernel had to end something of it."""

@@ -15,7 +15,7 @@ from everstep.domain.plan import LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.usage import Measured
 from everstep.domain.values import JsonObject
-from everstep.ports.tool import Ctx, Denied, ToolError
+from everstep.ports.tool import LIMIT_CODES, Ctx, Denied, ToolError
 from everstep.settings import Settings
 
 
@@ -93,9 +93,6 @@ def measured(ended: Ended) -> Measured:
     )
 
 
-_CODES: Final = {"cpu_time": "limit_cpu"}
-
-
 class Exceeded(ToolError):
     """A process used more than it may, and was ended."""
 
@@ -124,7 +121,7 @@ def exceeded(over: Over, ended: Ended) -> Exceeded:
     return Exceeded(
         f"the process used {used:,.0f} of {name}, {used - most:,.0f} more than the {most:,.0f} that are allowed; "
         f"its memory was {peak:,} at most",
-        code=_CODES.get(name, f"limit_{name}"),
+        code=LIMIT_CODES.get(name, f"limit_{name}"),
         details=details,
         effect_state="unknown",
     )

@@ -22,6 +22,7 @@ from everstep.adapters.isolation.tree import tree
 from everstep.adapters.net import Client
 from everstep.adapters.net.guard import Guard
 from everstep.adapters.tools.browser import BrowserTools
+from everstep.domain.ids import Millis
 from everstep.domain.plan import LimitsSpec
 from everstep.domain.usage import Measured
 from everstep.ports.tool import Origin, ToolError
@@ -30,6 +31,7 @@ from everstep.testing.context import Context, call_of
 UID = 61185
 PAGE = """<title>Shop</title><input type=file id=file onchange="this.files[0].text().then(text =>
   document.body.append(Object.assign(document.createElement('p'), {id: 'said', textContent: text})))">"""
+BUSY = "<title>Busy</title><script>setTimeout(() => { while (true) {} })</script>"
 PROBE = """#!/bin/bash
 read -u 3 way other engine canary
 got() { echo "$1" >&4; }
@@ -61,8 +63,8 @@ def ground() -> Iterator[Path]:
 @pytest.fixture
 async def at() -> AsyncIterator[str]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        raw = PAGE.encode()
+        asked = await reader.readuntil(b"\r\n\r\n")
+        raw = (BUSY if b"/busy" in asked else PAGE).encode()
         writer.write(f"HTTP/1.1 200 X\r\ncontent-type: text/html\r\ncontent-length: {len(raw)}\r\n\r\n".encode() + raw)
         await writer.drain()
         writer.close()
@@ -200,7 +202,7 @@ class Asking:
         try:
             return await self.tools.execute(call_of(f"browser.{tool}", {"url": url, **arguments}), ctx)
         finally:
-            self.held = ctx.seen.containment
+            self.held, self.used = ctx.seen.containment, ctx.seen
 
 
 class Measuring(Context):
@@ -240,6 +242,19 @@ async def test_a_browser_of_its_own_is_kept_to_the_memory_of_its_step(
             await ask("read", at, bounds=LimitsSpec(memory_bytes=most), wait={"selector": "#never"})
         assert caught.value.code == "limit_memory"
     assert (browser.starts, browser._running) == (3, None)
+
+
+async def test_a_browser_of_its_own_is_kept_to_the_cpu_time_of_its_step(at: str, tmp_path: Path) -> None:
+    browser = SharedBrowser(uid=UID)
+    ask = Asking(browser, tmp_path)
+    assert (await ask("read", at, bounds=LimitsSpec(cpu_time_ms=Millis(60_000))))["title"] == "Shop"
+    assert 0 < ask.used.cpu_s < 60
+    assert ask.used.memory_peak_bytes > 0
+    with pytest.raises(ToolError) as caught:
+        await ask("read", f"{at}/busy", bounds=LimitsSpec(cpu_time_ms=Millis(4_000)), wait={"selector": "#never"})
+    assert (caught.value.code, (caught.value.details or {})["limit"]) == ("limit_cpu", "cpu_time")
+    assert ask.used.cpu_s > 4
+    assert browser._running is None
 
 
 async def test_a_browser_that_does_not_answer_is_given_up(

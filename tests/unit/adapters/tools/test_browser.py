@@ -13,13 +13,15 @@ import psutil
 import pytest
 
 from everstep import Plan, Result
+from everstep.adapters.browser import acting
 from everstep.adapters.browser import page as pages
+from everstep.adapters.browser.running import Running
 from everstep.adapters.browser.shared import SharedBrowser
 from everstep.adapters.isolation.bounds import Walls
 from everstep.adapters.net import Client
 from everstep.adapters.net.guard import Guard
 from everstep.adapters.tools.browser import BrowserTools
-from everstep.domain.values import JsonObject
+from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.tool import Origin, ToolError
 from everstep.testing import TestEngine
 from everstep.testing.context import Context, call_of
@@ -35,6 +37,10 @@ LATE = """<div id=all></div><script>setTimeout(() => document.querySelector('#al
   '<button id=late disabled>Go</button>', 300); setTimeout(() => document.querySelector('#late').disabled = false, 700)
 </script>"""
 POPUPS = "<script>for (let i = 0; i < 30; i++) window.open('/form')</script><p>still here"
+SHOP = """<title>Shop</title><button id=off disabled>Off</button><button id=buy onclick="fetch('/buy', {method: 'POST'})
+  .then(() => document.body.append(Object.assign(document.createElement('p'), {id: 'bought'})))">Buy</button>"""
+BOUGHT: list[str] = []
+"""What was bought on that page."""
 SEEN = asyncio.Event()
 """Whether somebody has come to a page that answers only the second time."""
 Served: TypeAlias = dict[str, tuple[int, str, str]]
@@ -46,6 +52,7 @@ PAGES: Served = {
     "/once": (200, "<title>At last</title>", ""),
     "/gone": (404, "no", ""),
     "/busy": (503, "later", ""),
+    "/shop": (200, SHOP, ""),
     "/cookie": (200, "<p id=c></p><script>document.querySelector('#c').textContent = document.cookie</script>", "x"),
     "/inward": (200, "<img src='http://169.254.169.254/x'><img src='http://127.0.0.1:1/'><p>read", ""),
 }
@@ -56,6 +63,7 @@ def nobody_yet() -> None:
     """An event belongs to one loop, and so to one test."""
     global SEEN  # noqa: PLW0603
     SEEN = asyncio.Event()
+    BOUGHT.clear()
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,6 +72,8 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     if path == "/slow" or (path == "/once" and not SEEN.is_set()):
         SEEN.set()
         await asyncio.sleep(600)
+    if path == "/buy":
+        BOUGHT.append(path)
     status, body, cookie = PAGES.get(path, (404, "", ""))
     set_cookie = "set-cookie: mark=kept\r\n" if cookie else ""
     raw = body.encode()
@@ -274,6 +284,46 @@ async def test_a_step_whose_browser_is_killed_is_tried_again(tmp_path: Path, at:
         await engine.clock.advance("30s")
         assert (await task.result()).outputs == {"title": "At last"}
         assert tools._browser.starts == 2
+
+
+@pytest.mark.req("Web.2")
+@pytest.mark.parametrize("then", ["/busy", "nobody", "memory", "off", "missing"])
+async def test_what_was_done_on_a_page_is_not_done_again_because_of_what_follows(
+    tmp_path: Path, at: str, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is busy, refuses, or a browser that grows too large would each be tried again by itself."""
+    monkeypatch.setattr(pages, "ACTION_S", 3.0)
+    if then == "memory":
+        monkeypatch.setattr(Running, "memory", lambda _: 10**12 if BOUGHT else 0)
+    last: dict[str, JsonObject] = {
+        "/busy": {"goto": f"{at}/busy"},
+        "nobody": {"goto": f"http://127.0.0.1:{free_port()}/"},
+        "memory": {"wait": {"selector": "#never"}},
+        "off": {"click": "#off"},
+        "missing": {"click": "#nowhere"},
+    }
+    actions: list[JsonValue] = [{"click": "#buy"}, {"wait": {"selector": "#bought", "state": "attached"}}, last[then]]
+    plan = Plan("shop")
+    limits = {"memory": "900MB"} if then == "memory" else None
+    plan.step("buy", "browser.act", {"url": f"{at}/shop", "actions": actions}, timeout="10m", limits=limits)
+    config: JsonObject = {**config_of(tmp_path), "containment": {"require": {"browser": {"act": "limited"}}}}
+    async with TestEngine([], config=config, workspace=tmp_path) as engine, asyncio.timeout(200):
+        task = await engine.start(plan)
+        ended = asyncio.ensure_future(task.result(on_pause="return"))
+        while not ended.done():
+            await engine.clock.advance("1s")
+            await asyncio.sleep(0.05)
+        failed = [one.data["effect_state"] async for one in task.events(follow=False) if one.type == "attempt.failed"]
+        assert (ended.result().status, failed, len(BOUGHT)) == ("failed", ["made"], 1)
+
+
+@pytest.mark.parametrize(("action", "effect"), [({"click": "#off"}, "none"), ({"click": "#nowhere"}, "none")])
+async def test_a_deed_that_could_not_begin_was_not_made(
+    browser: tuple[Ask, SharedBrowser], at: str, action: JsonObject, effect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acting, "READY_S", 1.0)
+    error = await refused(browser[0]("act", f"{at}/shop", actions=[action]))
+    assert (error.code, error.effect_state) == ("browser_element", effect)
 
 
 async def test_cookies_are_kept_within_a_task_and_not_beyond(tmp_path: Path, at: str) -> None:
