@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from everstep.adapters.net.guard import Asked, Guard
-from everstep.adapters.net.message import MOVED, PER_HOST, Reply, Request
+from everstep.adapters.net.message import MOVED, PER_HOST, Reply, Request, Trip
 from everstep.adapters.net.url import Address, Url, parse_url
+from everstep.domain.failure import EffectState
 from everstep.ports.tool import Denied, Misconfigured, ToolError, Transient, Uncertain
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -46,13 +47,18 @@ class Client:
         """Send it, follow redirects; raises ToolErrors and nothing else."""
         began = time.monotonic()
         seen: list[str] = []
-        sent = [False]
+        trip = Trip()
         try:
             async with asyncio.timeout(request.total_s):
-                reply = await self._follow(request, seen, sent)
+                reply = await self._follow(request, seen, trip)
         except TimeoutError:
-            raise _silent(request, sent=sent[0]) from None
-        return replace(reply, redirects=tuple(seen), elapsed_ms=round((time.monotonic() - began) * 1000))
+            raise _silent(request, sent=trip.sent) from None
+        except ToolError as error:
+            if trip.taken and error.effect_state is EffectState.NONE:
+                error.effect_state = EffectState.UNKNOWN
+            raise
+        elapsed_ms = round((time.monotonic() - began) * 1000)
+        return replace(reply, redirects=tuple(seen), elapsed_ms=elapsed_ms, taken=trip.taken)
 
     async def reachable(self, url: Url, asked: Asked) -> Sequence[Address]:
         """The addresses of a host, all of which may be reached; raises ToolErrors."""
@@ -64,25 +70,26 @@ class Client:
             await pool.aclose()
         self._pools.clear()
 
-    async def _follow(self, request: Request, seen: list[str], sent: list[bool]) -> Reply:
+    async def _follow(self, request: Request, seen: list[str], trip: Trip) -> Reply:
         while True:
             url = parse_url(request.url)
-            reply = await self._hop(request, url, sent)
+            reply = await self._hop(request, url, trip)
             place = reply.header("location")
             if reply.status not in MOVED or place is None:
                 return reply
+            trip.taken = trip.taken or not _is_sent_on(request, reply.status)
             if len(seen) >= request.redirects:
                 raise Misconfigured(f"{url} leads on, after {len(seen)} redirects already", code="http_redirects")
             request = _redirected(request, url, parse_url(_joined(url, place)), reply.status)
             seen.append(request.url)
 
-    async def _hop(self, request: Request, url: Url, sent: list[bool]) -> Reply:
+    async def _hop(self, request: Request, url: Url, trip: Trip) -> Reply:
         from everstep.adapters.net.exchange import exchange
 
         addresses = tuple(str(address) for address in await self.reachable(url, request.asked))
         turn = asyncio.Semaphore(PER_HOST)
         async with self._hosts.setdefault(url.place, turn):
-            return await exchange(self._pool(literal=request.asked.literal), request, url, addresses, sent=sent)
+            return await exchange(self._pool(literal=request.asked.literal), request, url, addresses, trip=trip)
 
     def _pool(self, *, literal: bool) -> Any:
         from everstep.adapters.net.exchange import new_pool
@@ -119,12 +126,17 @@ def _joined(url: Url, place: str) -> str:
     return f"{url.scheme}://{url.authority}{folder}/{place}"
 
 
+def _is_sent_on(request: Request, status: int) -> bool:
+    """Whether it goes to the next place as it is, rather than that its outcome is looked at there."""
+    return status in _KEEPS_METHOD or request.method in {"GET", "HEAD"}
+
+
 def _redirected(request: Request, old: Url, new: Url, status: int) -> Request:
     """The next hop: another host is data, gets no credentials, and nothing goes from https to http."""
     if old.scheme == "https" and new.scheme == "http":
         raise Denied(f"{old} leads to {new}, which is not encrypted", code="policy_denied")
     same = (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port)
-    keeps = status in _KEEPS_METHOD or request.method in {"GET", "HEAD"}
+    keeps = _is_sent_on(request, status)
     headers = request.headers if same else tuple(one for one in request.headers if one[0].lower() not in _TO_ONE_HOST)
     if not keeps:
         headers = tuple(one for one in headers if one[0].lower() != "content-type")

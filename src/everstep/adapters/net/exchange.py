@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import httpcore2 as core
 
-from everstep.adapters.net.message import IDLE_S, IN_ALL, MOVED, Reply, Request
+from everstep.adapters.net.message import IDLE_S, IN_ALL, MOVED, Reply, Request, Trip
 from everstep.adapters.net.url import Url
 from everstep.domain.raised import text_of
 from everstep.domain.values import JsonObject
@@ -37,19 +37,19 @@ def new_pool(trust: ssl.SSLContext | None) -> core.AsyncConnectionPool:
 
 
 async def exchange(
-    pool: core.AsyncConnectionPool, request: Request, url: Url, addresses: tuple[str, ...], *, sent: list[bool]
+    pool: core.AsyncConnectionPool, request: Request, url: Url, addresses: tuple[str, ...], *, trip: Trip
 ) -> Reply:
     """Send it to one of these addresses; raises ToolErrors."""
     token = _pinned.set(addresses)
     try:
-        return await _exchange(pool, request, url, sent)
+        return await _exchange(pool, request, url, trip)
     except (core.NetworkError, core.TimeoutException, core.ProtocolError, OSError) as error:
         raise _failure(url, error) from error
     finally:
         _pinned.reset(token)
 
 
-async def _exchange(pool: core.AsyncConnectionPool, request: Request, url: Url, sent: list[bool]) -> Reply:
+async def _exchange(pool: core.AsyncConnectionPool, request: Request, url: Url, trip: Trip) -> Reply:
     headers = [("Host", url.authority), *request.headers]
     if request.body or request.method in {"POST", "PUT", "PATCH"}:
         headers.append(("Content-Length", str(len(request.body))))
@@ -60,7 +60,7 @@ async def _exchange(pool: core.AsyncConnectionPool, request: Request, url: Url, 
         content=request.body or None,
         extensions={
             "timeout": {"connect": request.connect_s, "pool": request.total_s},
-            "trace": _tell(sent),
+            "trace": _tell(trip),
             "sni_hostname": url.host,
         },
     )
@@ -130,7 +130,8 @@ def _unpacker(encoding: str | None) -> Callable[[bytes], Iterable[bytes]]:
         case "deflate":
             return _inflate(zlib.decompressobj())
         case other:
-            raise Misconfigured(f"the answer is packed as '{other}', which nobody asked for", code="http_encoding")
+            what = f"the answer is packed as '{other}', which nobody asked for"
+            raise Misconfigured(what, code="http_encoding", effect_state="made")
 
 
 def _inflate(packed: Any) -> Callable[[bytes], Iterable[bytes]]:
@@ -145,10 +146,10 @@ def _inflate(packed: Any) -> Callable[[bytes], Iterable[bytes]]:
     return pieces
 
 
-def _tell(sent: list[bool]) -> Callable[[str, Any], Awaitable[None]]:
+def _tell(trip: Trip) -> Callable[[str, Any], Awaitable[None]]:
     async def trace(event: str, _info: Any) -> None:
         if event.endswith("send_request_headers.started"):
-            sent[0] = True
+            trip.sent = True
 
     return trace
 

@@ -1,6 +1,7 @@
 """Requests and replies, and how much of either there may be."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from everstep.adapters.net.guard import Asked
@@ -47,7 +48,19 @@ class Reply:
     size_bytes: int = 0
     redirects: tuple[str, ...] = ()
     elapsed_ms: int = 0
+    taken: bool = False
+    """As of its `Trip`."""
 
     def header(self, name: str) -> str | None:
         """The first of that name."""
         return next((value for key, value in self.headers if key.lower() == name), None)
+
+
+@dataclass(slots=True)
+class Trip:
+    """How far a request has come."""
+
+    sent: bool = False
+    """Some of it may have arrived."""
+    taken: bool = False
+    """It was answered with another place to look at: whatever comes of that, what it asks for may have been done."""

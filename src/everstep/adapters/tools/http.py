@@ -146,7 +146,7 @@ class HttpTools(ToolAdapter):
             judge(reply, arguments.get("expect"))
             return {**plain(reply), **content(call.tool, reply)}
         except HttpAnswer as error:
-            if error.status_code != 401 or target is None or not target.token_url or not sent:
+            if error.status_code != 401 or target is None or not target.token_url or not sent or error.effect_state:
                 raise
             refused = sent[0][1].partition(" ")[2]
             again = partial(self._tokens.renew, target.token_url, self._secret_of(target, ctx.owner), refused)

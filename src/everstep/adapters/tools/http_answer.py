@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from everstep.adapters.net.message import Reply
 from everstep.domain.catalogue import ERROR_CODES
+from everstep.domain.failure import EffectState
 from everstep.domain.handles import NAME_CHARS_MAX
 from everstep.domain.values import JsonObject
 from everstep.ports.tool import Misconfigured
@@ -19,7 +20,7 @@ def judge(reply: Reply, expect: Sequence[int] | None) -> None:
     words = reply.body[:200].decode(errors="replace").strip()
     row = ERROR_CODES.get(code)
     if row is None:
-        raise Misconfigured(f"{reply.url} answered {reply.status}", code="http_unexpected")
+        raise Misconfigured(f"{reply.url} answered {reply.status}", code="http_unexpected", effect_state="made")
     raise HttpAnswer(f"{reply.url} answered {reply.status}{': ' + words if words else ''}", reply)
 
 
@@ -29,6 +30,8 @@ class HttpAnswer(Exception):
     def __init__(self, message: str, reply: Reply) -> None:
         super().__init__(message)
         self.status_code = reply.status
+        self.effect_state = EffectState.UNKNOWN if reply.taken else None
+        """None: as its status says."""
         after = reply.header("retry-after")
         self.retry_after = after if after is not None and after.strip().isdecimal() else None
 
@@ -70,5 +73,6 @@ def content(tool: str, reply: Reply) -> JsonObject:
         raise Misconfigured(
             f"the answer of {reply.url} is {kind or 'no text'}, not text",
             code="http_not_text",
+            effect_state="made",
             what_to_do="keep it with http.download",
         ) from None

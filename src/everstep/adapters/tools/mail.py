@@ -142,20 +142,30 @@ class MailTools(ToolAdapter):
 
     async def _confirmed(self, call: Call, known: JsonObject, ctx: Ctx) -> JsonObject:
         """Wait until it has arrived, as long as the attempt may take. It is never sent again for that."""
-        seen = await self._seen(call, max(ctx.remaining() - 1.0, 0.0))
+        seen: Seen = ""
+        why = "it has not arrived yet"
+        try:
+            seen = await self._seen(call, max(ctx.remaining() - 1.0, 0.0))
+        except (ToolError, OSError) as error:
+            why = f"nobody can say whether it has arrived: {error}"
         if not seen:
-            raise Unconfirmed(f"{message_id(call, self._account)} was taken by the server and has not arrived yet")
+            raise Unconfirmed(f"{message_id(call, self._account)} was taken by the server; {why}")
         return {**known, "delivery": seen}
 
     async def _seen(self, call: Call, patience_s: float) -> Seen:
-        """Look until it is there, for so long."""
+        """Look until it is there, for so long; raises what kept from looking to the end."""
         loop = asyncio.get_running_loop()
         end = loop.time() + patience_s
-        seen = await self._look(call)
-        while not seen and loop.time() < end:
+        while True:
+            try:
+                seen = await self._look(call)
+            except (ToolError, OSError):
+                if loop.time() >= end:
+                    raise
+                seen = ""
+            if seen or loop.time() >= end:
+                return seen
             await asyncio.sleep(AGAIN_S)
-            seen = await self._look(call)
-        return seen
 
     async def _look(self, call: Call) -> Seen:
         settings, place = self._account, self._account.lookup

@@ -14,12 +14,13 @@ from everstep.adapters.net import Asked, Client, Request
 from everstep.adapters.tools.family import closed, spec_of
 from everstep.adapters.tools.http_answer import judge
 from everstep.domain.canonical import canonical_text
+from everstep.domain.failure import EffectState
 from everstep.domain.ids import Millis
 from everstep.domain.plan import Effect
 from everstep.domain.record import record
 from everstep.domain.values import JsonValue
 from everstep.ports.adapter import ToolAdapter
-from everstep.ports.tool import Call, Ctx, Misconfigured, ResourceExceeded, ToolSpec
+from everstep.ports.tool import Call, Ctx, Misconfigured, ResourceExceeded, ToolError, ToolSpec
 
 DATA_BYTES_MAX: Final = 256 << 10
 
@@ -80,7 +81,12 @@ class WebhookTools(ToolAdapter):
         ]
         asked = Asked(use="write", literal=True, configured=True, came_from="the configuration")
         request = Request(method="POST", url=target.url, asked=asked, headers=tuple(headers), body=body, redirects=0)
-        reply = await self._client.send(request)
+        try:
+            reply = await self._client.send(request)
+        except ToolError as error:
+            if error.code == "http_redirects":  # whoever has taken a webhook answers 2xx
+                error.effect_state = EffectState.NONE
+            raise
         judge(reply, None)
         return {"status": reply.status, "id": call.idempotency_key, "elapsed_ms": reply.elapsed_ms}
 

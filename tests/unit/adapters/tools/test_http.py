@@ -16,6 +16,7 @@ from everstep.adapters.net.guard import Asked, Guard, parse_network
 from everstep.adapters.net.message import IDLE_S, PER_HOST, Request
 from everstep.adapters.threads import Threads
 from everstep.adapters.tools.http import HttpTarget, HttpTools
+from everstep.domain.failure import Failure
 from everstep.domain.plan import Effect
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.classify import classify
@@ -24,7 +25,18 @@ from everstep.ports.tool import Denied, Origin, ToolError
 from everstep.testing import TestEngine
 from everstep.testing.conformance.sample import Sample
 from everstep.testing.conformance.tool import check_adapter, failed
-from everstep.testing.rig import HttpRig, answer, drip, endless, many_headers, nonsense, packed, reset, silence
+from everstep.testing.rig import (
+    Behaviour,
+    HttpRig,
+    answer,
+    drip,
+    endless,
+    many_headers,
+    nonsense,
+    packed,
+    reset,
+    silence,
+)
 from everstep.wire.schema import compile_schema
 from tests.unit.contexts import call_of, context
 from tests.unit.passing import ends
@@ -200,6 +212,60 @@ async def test_redirects_are_followed_and_counted(rig: HttpRig, tools: HttpTools
     assert (rig.asked[-1].method, rig.asked[-1].body) == ("POST", b'{"a": 1}')
     await called(tools, "http.post", url=rig.url("/see"), json={"a": 1})
     assert (rig.asked[-1].method, rig.asked[-1].body) == ("GET", b"")
+
+
+@pytest.mark.req("W.4")
+@pytest.mark.parametrize(("status", "effect"), [(301, "unknown"), (302, "unknown"), (303, "unknown"), (307, "none")])
+@pytest.mark.parametrize("then", ["refused", "denied", "busy", "closed", "on and on"])
+async def test_what_was_sent_and_answered_with_another_place_may_have_been_made(
+    rig: HttpRig, tools: HttpTools, status: int, effect: str, then: str
+) -> None:
+    """A server that has taken an order says where to look; that this place does not answer does not undo the order."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        refusing = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+    places = {"refused": refusing, "denied": "http://169.254.169.254/", "on and on": "/order"}
+    rig.on("/order", answer(status, Location=places.get(then, f"/{then}")))
+    rig.on("/busy", answer(503))
+    rig.on("/closed", answer(401))
+    failure = await failing(tools, "http.post", rig.url("/order"))
+    assert failure.effect_state == effect, failure  # 307: it is to be sent on as it was, and was taken nowhere
+
+
+@pytest.mark.req("W.4")
+async def test_an_order_that_was_answered_badly_is_not_sent_again(rig: HttpRig, tmp_path: Path) -> None:
+    """The whole way: one request reaches the server, and somebody is asked."""
+    rig.on("/order", answer(303, Location="/gone"))
+    rig.on("/gone", answer(429))
+    plan = Plan("order")
+    plan.step("send", "http.post", {"url": rig.url("/order"), "json": {"a": 1}})
+    config: JsonObject = {"http": {"targets": {"rig": {"url": rig.url("/")}}}}
+    async with TestEngine([], workspace=tmp_path, config=config) as engine:
+        task = await engine.start(plan)
+        await ends(engine, task)
+        assert (rig.count("/order"), engine.inbox.only().type) == (1, "uncertainOutcome")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code"),
+    [
+        (answer(200, b"\xff\xfe\xfd"), "http_not_text"),
+        (answer(200, b"x", Content_Encoding="br"), "http_encoding"),
+        (answer(304), "http_unexpected"),
+    ],
+)
+async def test_an_answer_that_cannot_be_used_was_an_answer(
+    rig: HttpRig, tools: HttpTools, behaviour: Behaviour, code: str
+) -> None:
+    rig.on("/order", behaviour)
+    failure = await failing(tools, "http.post", rig.url("/order"))
+    assert (failure.code, failure.effect_state) == (code, "made")
+
+
+async def failing(tools: HttpTools, name: str, url: str) -> Failure:
+    """What a call means that fails."""
+    with pytest.raises(Exception) as caught:
+        await called(tools, name, url=url, json={"a": 1})
+    return classify(caught.value, tool=name)
 
 
 @pytest.mark.parametrize(

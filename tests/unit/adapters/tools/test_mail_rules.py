@@ -21,6 +21,7 @@ from everstep.domain.redact import Redactor
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.ports.tool import Denied, ToolError
 from everstep.testing import TestEngine
+from tests.ports import free_port
 from tests.unit.adapters.post import PLAIN, Post, at_work, config_of, tools_of
 from tests.unit.contexts import call_of, context
 
@@ -120,6 +121,22 @@ async def test_delivered_means_seen_where_mail_arrives(
     (tmp_path / "elsewhere/new/1").write_bytes(report.as_bytes())
     told = await lost.execute(call, at_once)
     assert told["delivery"] == "bounced"
+
+
+@pytest.mark.req("Comm.2")
+async def test_that_nobody_can_say_whether_it_arrived_says_nothing_of_a_message(
+    post: Post, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has taken it; the place where mail arrives is away, and that is no reason to send it again."""
+    settings = tools_of(post, tmp_path, confirm="delivered", lookup=f"http://127.0.0.1:{free_port()}/{{message_id}}")
+    tools = MailTools(settings._account, Threads(), Redactor(), Client(guard=Guard()))
+    at_once = context()
+    monkeypatch.setattr(at_once, "remaining", lambda: 1.0)
+    with pytest.raises(ToolError) as refused:
+        await tools.execute(call_of("mail.send", PLAIN, key="k1"), at_once)
+    assert (refused.value.code, refused.value.effect_state) == ("mail_unconfirmed", "made")
+    assert "refuses connections" in str(refused.value)
+    assert len(post.messages()) == 1
 
 
 async def test_a_place_where_mail_arrives_may_be_a_page(post: Post, tmp_path: Path) -> None:

@@ -53,3 +53,4 @@ async def test_only_to_targets_of_the_configuration() -> None:
             result = await (await engine.start(plan_of())).result()
         assert result.error is not None
         assert result.error["code"] == "http_redirects"
+        assert rig.count("/hook") == 1
