@@ -18,6 +18,8 @@ from everstep.ports.tool import Misconfigured
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CONTEXTS_MAX: Final = 50
 PSS_BYTES: Final = 800_000_000
+TOGETHER: Final = 8
+"""Contexts of one browser at the same time: what it may use of memory suffices for them. The others wait."""
 
 
 @dataclass(eq=False)
@@ -31,6 +33,7 @@ class SharedBrowser:
     """Walls that are left out, by name; for tests of what the others hold."""
     starts: int = 0
     _running: Running | None = None
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TOGETHER))
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def found(self) -> str | None:
@@ -50,6 +53,14 @@ class SharedBrowser:
         self, opening: Opening, *, own_bytes: int | None = None, **options: Any
     ) -> AsyncIterator[tuple[Any, Running]]:
         """A fresh context with no way out but what `opening` opens; in a browser of its own, if that has a limit."""
+        turn = contextlib.nullcontext() if own_bytes is not None else self._turns
+        async with turn, self._context(opening, own_bytes, options) as made:
+            yield made
+
+    @asynccontextmanager
+    async def _context(
+        self, opening: Opening, own_bytes: int | None, options: dict[str, Any]
+    ) -> AsyncIterator[tuple[Any, Running]]:
         own = own_bytes is not None
         running = await (self._shared() if own_bytes is None else self._start(1, own_bytes))
         try:

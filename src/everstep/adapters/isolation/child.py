@@ -45,6 +45,8 @@ class Ended:
     containment: JsonObject | None
     refused: tuple[str, ...] = ()
     """Walls that could not be built, so it did not begin."""
+    begun: bool = True
+    """False: the launcher could not become it."""
     gone: bool = True
     """Whether nothing of it is left."""
 
@@ -222,7 +224,8 @@ class Child:
     def _judged(self, process: "subprocess.Popen[bytes]", *, gone: bool) -> Ended:
         code = process.returncode
         number = code - 128 if code is not None and 128 < code <= 192 else None
-        self._watched.wrote(int(str(self._reported(1).get("disk_bytes", 0))))
+        _, *later = self._reported()
+        self._watched.wrote(sum(int(str(one.get("disk_bytes", 0))) for one in later))
         held = self.held()
         lacking = held["missing"] if held else None
         refused = (
@@ -241,24 +244,22 @@ class Child:
             files=self._watched.files,
             containment=held,
             refused=refused,
+            begun=not any("begun" in one for one in later),
             gone=gone,
         )
 
     def held(self) -> JsonObject | None:
         """What really stands around it; None until it has begun."""
-        made = self._reported(0)
+        made = self._reported()[0]
         if "missing" not in made:
             return None
         level = "limited" if made["missing"] else "restricted"
         return {"level": level, "cgroup": "none", "browser_sandbox": None, **made}
 
-    def _reported(self, line: int) -> JsonObject:
-        """What the launcher said: first what stands, at last what was written."""
-        try:
-            told: JsonObject = json.loads(bytes(self._report.data).split(b"\n")[line])
-        except (ValueError, IndexError):
-            return {}
-        return told
+    def _reported(self) -> list[JsonObject]:
+        """What the launcher said: first what stands, then perhaps that it could not begin, at last what was written."""
+        lines = bytes(self._report.data).split(b"\n")[:-1]
+        return [json.loads(line) for line in lines] or [{}]
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:

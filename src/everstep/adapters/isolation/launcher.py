@@ -1,8 +1,8 @@
 """Builds the walls around one program, then becomes it. Runs in a child: of ours it knows the walls, and no more.
 
 It is told what to do on its first descriptor, after the supervisor has noted its number, so nothing runs unsupervised.
-What is really in force goes back on the second, before the program begins: found by doing it, never assumed; and what
-it wrote, when it has ended. A third descriptor, if there is one, is the program's.
+What is really in force goes back on the second, before the program begins: found by doing it, never assumed; that it
+could not begin; and what it wrote, when it has ended. A third descriptor, if there is one, is the program's.
 
     keeper (the supervisor's child) -> init of a pid namespace -> the program
 Whoever kills the keeper, which counts what is written, ends init, and with it everything in its namespace.
@@ -11,6 +11,7 @@ Whoever kills the keeper, which counts what is written, ends init, and with it e
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import resource
@@ -47,7 +48,7 @@ def started(work: Callable[[], None]) -> None:
 
 def main() -> None:
     """Read the order, build, become."""
-    then: Callable[[dict[str, Any]], None] = become
+    then: Callable[[dict[str, Any]], None] | None = None
     if sys.argv[-1] == SERVE:  # imported before anybody says which call it is for; that may be long after
         from everstep.adapters.isolation.serve import serve_in as then
     orders, report, *kept = (int(word) for word in sys.argv[1:] if word != SERVE)
@@ -66,8 +67,12 @@ def main() -> None:
     if program:
         reap(program)
     build(order, made)
-    begin(order, made, report, kept)
-    then(order)
+    if then is not None:
+        begin(order, made, report, kept)
+        return then(order)
+    begin(order, made, report, [*kept, report])
+    fcntl.fcntl(report, fcntl.F_SETFD, fcntl.FD_CLOEXEC)  # whoever becomes the program has it no more
+    return become(order, report)
 
 
 def build(order: dict[str, Any], made: dict[str, Any]) -> None:
@@ -102,8 +107,8 @@ def begin(order: dict[str, Any], made: dict[str, Any], report: int, kept: list[i
                 os.close(descriptor)
 
 
-def become(order: dict[str, Any]) -> None:
-    """The program."""
+def become(order: dict[str, Any], report: int | None = None) -> None:
+    """The program, or say that it could not begin: programs end with such a code for reasons of their own too."""
     for number in range(1, signal.NSIG):
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
@@ -111,6 +116,8 @@ def become(order: dict[str, Any]) -> None:
         os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606 -- that is its job
     except OSError as error:
         os.write(2, f"everstep: {order['argv'][0]}: {error.strerror}\n".encode())
+        if report is not None:
+            os.write(report, json.dumps({"begun": False}).encode() + b"\n")
         os._exit(127 if error.errno == errno.ENOENT else 126)
 
 

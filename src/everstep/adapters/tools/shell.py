@@ -26,7 +26,7 @@ from everstep.settings import Settings
 
 STDIN_BYTES_MAX: Final = 1 << 20
 SHOWN_CHARS: Final = 500
-NOT_BEGUN: Final = frozenset({126, 127})
+NOT_ALLOWED: Final = 126
 
 
 @record
@@ -139,8 +139,8 @@ class ShellTools(ToolAdapter):
         )
         if ended.exit_code in expected:
             return
-        if ended.exit_code in NOT_BEGUN:
-            if ended.exit_code == 126:
+        if not ended.begun:
+            if ended.exit_code == NOT_ALLOWED:
                 raise Denied(f"{command.program} may not be run: {said}", code="shell_denied")
             raise Misconfigured(f"{command.program} could not be run: {said}", code="shell_missing")
         if ended.exit_code in command.transient_exit:

@@ -20,6 +20,7 @@ COMMANDS: JsonObject = {
         "sh": {"program": "/bin/sh", "arguments": ["-c", "(?s).*"], "effect": "pure"},
         "git": {"program": "/usr/bin/git", "arguments": ["status|log|diff", "--oneline", "-n[0-9]{1,3}", "[a-z/]+"]},
         "missing": {"program": "/no/such/program"},
+        "denied": {"program": "/etc/passwd"},
         "later": {"program": "/bin/sh", "arguments": ["-c", "exit [0-9]+"], "transient_exit": ["9"]},
     },
     "containment.require": {"shell.run": "limited"},
@@ -80,13 +81,20 @@ async def test_one_that_takes_too_much_is_ended_and_its_siblings_go_on(place: Pa
         (("sh", "-c", "kill -9 $$"), "shell_signal", "logic"),
         (("missing",), "shell_missing", "configuration"),
         (("later", "-c", "exit 9"), "shell_tempfail", "transient"),
+        (("denied",), "shell_denied", "permission"),
+        # Something was done before: that a line of it names no program does not mean that nothing was.
+        (("sh", "-c", "echo done > out; no-such-program"), "shell_exit", "logic"),
+        (("sh", "-c", "echo done > out; exit 126"), "shell_exit", "logic"),
     ],
 )
 async def test_ends(place: Path, argv: tuple[str, ...], code: str, category: str) -> None:
     async with TestEngine(config=COMMANDS, workspace=place) as engine:
-        result = await (await engine.start(plan_of(*argv))).result()
+        task = await engine.start(plan_of(*argv))
+        result = await task.result()
+        (failed,) = [event.data async for event in task.events(follow=False) if event.type == "attempt.failed"]
     assert result.error is not None
     assert (result.error["code"], result.error["category"]) == (code, category)
+    assert failed["effect_state"] == ("made" if category == "logic" else "none")
 
 
 @pytest.mark.parametrize(
