@@ -45,6 +45,17 @@ def test_a_task_that_is_claimed_again_before_its_old_walk_has_heard_of_it_is_wal
     assert simulate(238, script_of(238), as_it_was(238))[0] == []
 
 
+@pytest.mark.parametrize("seed", [4703, 4803, 5481])
+def test_what_was_written_without_an_answer_is_looked_up_of_breakers_too(seed: int) -> None:
+    """These seeds found it: nobody heard of the commit that closed a breaker, and whoever waited for it stood still."""
+    assert simulate(seed, script_of(seed), replace(options_of(seed), store="sql"))[0] == []
+
+
+def test_a_call_may_be_cut_off_for_a_pause_that_became_a_cancel_meanwhile() -> None:
+    """This seed found it: with a slow store, the checker looked at how the task stood by then."""
+    assert simulate(9839, script_of(9839), as_it_was(9839))[0] == []
+
+
 def as_it_was(seed: int) -> Options:
     """When these seeds found something, there was one store."""
     return replace(options_of(seed), store="dictionaries")

@@ -181,9 +181,13 @@ async def break_off(held: HeldTask, why: str, kit: Kit) -> None:
 
 
 async def _wait_for_store(held: HeldTask, kit: Kit) -> None:
-    """Until the state can be read again; the store itself reopens with a backoff of its own."""
+    """Until the state can be read again; the store itself reopens with a backoff of its own.
+
+    What was sent may have been written all the same: the state says so, and of breakers what the store has now.
+    """
     await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
     await reload(held, kit)
+    kit.breakers.compare(await _patiently(kit.store.troubles.breakers, held, kit))
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]], held: HeldTask, kit: Kit) -> T:

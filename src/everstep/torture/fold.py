@@ -252,7 +252,7 @@ def _attempt_ended(state: State, event: Event) -> None:
     step.open.end = event
     code = (event.data.get("error") or {}).get("code")
     step.open.cut = code in {"paused", "halted"}
-    if code == "paused" and (state.status != "pausing" or step.open.effect not in {"pure", "idempotent"}):
+    if code == "paused" and not (state.paused_during(step.open) and step.open.effect in {"pure", "idempotent"}):
         what = f"a `{step.open.effect}` call of step {step.path} was cut off for a pause while {state.status}"
         state.blame("C8", event.seq, what)
     step.open = None

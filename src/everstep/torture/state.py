@@ -101,6 +101,12 @@ class State:
     def blame(self, check: str, seq: int, what: str) -> None:
         self.problems.append(Violation(check, self.task, seq, what))
 
+    def paused_during(self, attempt: Attempt) -> bool:
+        """Whether somebody asked for a pause while it was open; a cancel may have come since."""
+        assert attempt.end is not None
+        between = range(attempt.begun.seq, attempt.end.seq)
+        return any(one.type == "task.pausing" and one.seq in between for one in self.events)
+
     @property
     def done(self) -> int:
         """Ended steps of the plan; sub-steps are not counted."""
