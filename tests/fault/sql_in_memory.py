@@ -16,7 +16,8 @@ from everstep.adapters.stores.chain import seal_with
 from everstep.adapters.stores.groupcommit import GroupCommit, Tally
 from everstep.adapters.stores.journal import check_payload
 from everstep.adapters.stores.sql import questions
-from everstep.adapters.stores.sql.apply import StatementUnit, StepUnit, Unit
+from everstep.adapters.stores.sql.apply import CommandUnit, CreateUnit, StatementUnit, StepUnit, Unit
+from everstep.adapters.stores.sql.claim import ClaimUnit
 from everstep.adapters.stores.sql.hold import Payloads, Readers
 from everstep.adapters.stores.sql.store import SqlStore
 from everstep.adapters.stores.sqlite.connect import connect, read, translated
@@ -35,6 +36,7 @@ T = TypeVar("T")
 
 NOWHERE: Final = Path(":memory:")
 EVER: Final = 2**62
+FAILING: Final = (StepUnit, CreateUnit, CommandUnit, ClaimUnit)
 
 
 class Slowness:
@@ -88,7 +90,7 @@ class Written:
     async def submit(self, units: Sequence[Unit]) -> Sequence[object]:
         """One refused unit refuses all that its caller sent with it."""
         await self._slowness.wait()
-        commits = any(isinstance(unit, StepUnit) for unit in units)
+        commits = any(isinstance(unit, FAILING) for unit in units)
         if commits and self.refused:
             self.refused -= 1
             raise Unavailable("the store fails")

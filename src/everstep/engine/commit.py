@@ -93,6 +93,7 @@ async def settle(
             (result,) = await kit.store.commit_steps((_unit(held, drafts, lap),))
         except (Unavailable, StoreFull) as trouble:
             kit.sink.trouble("the store does not take the commit", trouble, task=held.lease.task)
+            kit.doubt(trouble.code)
             await _wait_for_store(held, kit)
             ended = ended if under_way is None else [*ended, *_never_called(held, ended, under_way, kit=kit)]
             intents = ()
@@ -181,13 +182,9 @@ async def break_off(held: HeldTask, why: str, kit: Kit) -> None:
 
 
 async def _wait_for_store(held: HeldTask, kit: Kit) -> None:
-    """Until the state can be read again; the store itself reopens with a backoff of its own.
-
-    What was sent may have been written all the same: the state says so, and of breakers what the store has now.
-    """
+    """Until the state can be read again; the store itself reopens with a backoff of its own."""
     await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
     await reload(held, kit)
-    kit.breakers.compare(await _patiently(kit.store.troubles.breakers, held, kit))
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]], held: HeldTask, kit: Kit) -> T:

@@ -54,6 +54,8 @@ class Kit:
     """Tell whoever carries tasks here of one that is to be carried, or looked at again. Known with the loop."""
     stir: Callable[[], None] = field(init=False)
     """Tell whoever keeps history that something may have ended. Known with the runtime."""
+    doubt: Callable[[str], None] = lambda _code: None
+    """Say that nobody knows whether a write was made, by the code of its error. Known with the runtime."""
     kept: int = 0
     """How often history has grown: who remembers it looks again."""
     unwell: dict[str, str] = field(default_factory=dict)

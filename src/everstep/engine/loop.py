@@ -44,6 +44,8 @@ class Loop:
         """Tasks that are being created with a place here; true once somebody has sent a command."""
         self._reserved = 0
         """Places for tasks that are being claimed."""
+        self.claiming = False
+        """Whether there may be tasks that are ours already and not walked yet."""
         self._open = False
         self._errands = Errands(kit.sink)
         kit.passage.pools.wake = self._has_slot
@@ -66,9 +68,13 @@ class Loop:
             self._kit.passage.forget(task)
             self._wake.call()  # somebody may have found no room because of it
 
+    def has(self, task: TaskId) -> bool:
+        """Whether it is walked here, waits here, or is being created with a place here."""
+        return task in self._walks or task in self._dormant or task in self._adopting
+
     def _has_slot(self, task: TaskId) -> None:
         """A slot was handed over to a task that waited for it."""
-        if task in self._walks or task in self._dormant or task in self._adopting:
+        if self.has(task):
             self.nudge(task)
         else:
             self._kit.loop.call_soon(self._kit.passage.forget, task)
@@ -136,15 +142,12 @@ class Loop:
 
     def hear(self, task: TaskId) -> None:
         """Another engine has spoken of this task: it is looked at if it is here, else it may be claimed."""
-        if task in self._walks or task in self._dormant or task in self._adopting:
-            self.nudge(task)
-        else:
-            self.nudge()
+        self.nudge(task if self.has(task) else None)
 
     def rouse(self, task: TaskId) -> bool:
         """What a task waited for may have come; whether it was here and waited for nothing but such things."""
         waits = task in self._dormant
-        if waits or task in self._walks or task in self._adopting:
+        if self.has(task):
             self.nudge(task)
         return waits
 
@@ -174,6 +177,7 @@ class Loop:
                 await self._wake_dormant()
             except StoreError as error:
                 self._kit.sink.trouble("cannot claim", error)
+                self._kit.doubt(error.code)
                 await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + 1000))
                 self._wake.call()
             await self._wake.wait()
@@ -240,10 +244,12 @@ class Loop:
         self._nudged.clear()
         if self._kit.store.news is None:  # in a fleet claims never cease: nobody would begin where it is created
             self._reserved = room
+        self.claiming = True
         try:
             await self._fill(room)
         finally:
             self._reserved = 0
+            self.claiming = False
         if not self._more:
             self.fresh.forget()
         elif self._free > 0:  # whom it claimed had to be handed back: nobody ends who would say so

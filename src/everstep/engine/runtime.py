@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from everstep.domain.errors import EngineClosed, EverstepError, StoreError
+from everstep.domain.errors import EngineClosed, EverstepError, StoreError, StoreFull, Unavailable
 from everstep.domain.ids import Instant, WorkerId
 from everstep.domain.record import record
 from everstep.engine import halt
@@ -141,10 +141,18 @@ class Runtime:
 
     async def see_through(self, work: Coroutine[Any, Any, T]) -> T:
         """Begun is done: who stops waiting loses the answer, never the half between a write and its nudge."""
-        begun = self.kit.loop.create_task(work)
+        begun = self.kit.loop.create_task(self._doubted(work))
         self._under_way.add(begun)
         begun.add_done_callback(self._under_way.discard)
         return await asyncio.shield(begun)
+
+    async def _doubted(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the store has not answered may have been carried out."""
+        try:
+            return await work
+        except (Unavailable, StoreFull) as trouble:
+            self.kit.doubt(trouble.code)
+            raise
 
     async def close(self) -> None:
         """Planned stop: grace for calls, then everything is let go and marked released."""

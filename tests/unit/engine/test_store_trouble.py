@@ -31,6 +31,23 @@ class Trouble:
         return await self.verb(*asked)
 
 
+class Unheard(Trouble):
+    """Does what it is asked the first times too, and nobody hears of it."""
+
+    async def __call__(self, *asked: Any) -> Any:
+        done = await self.verb(*asked)
+        if self.left:
+            self.left -= 1
+            raise Unavailable("nobody knows whether that was written")
+        return done
+
+
+def unheard(on: object, verb: str, monkeypatch: pytest.MonkeyPatch) -> Trouble:
+    one = Unheard(getattr(on, verb), 1)
+    monkeypatch.setattr(on, verb, one)
+    return one
+
+
 def trouble(on: object, verb: str, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Trouble:
     one = Trouble(getattr(on, verb), times)
     monkeypatch.setattr(on, verb, one)
@@ -91,3 +108,83 @@ async def test_what_is_never_ours_again_is_not_handed_back(engine: TestEngine, m
     await engine.clock.advance("5s")
     assert (await task.refresh()).status == "cancelled"
     assert len(engine.desk._runtime.loop._errands) == 0
+
+
+async def test_who_waits_for_an_end_that_nobody_heard_of_is_told(
+    engine: TestEngine, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = await engine.start(plan_of(HOLD))
+    waiting = asyncio.ensure_future(task.result())
+    await tools.holding.wait()
+    hard = unheard(engine.store, "commit_steps", monkeypatch)
+    tools.release.set()
+    await engine.clock.advance("5s")
+    assert hard.left == 0
+    assert (await asyncio.wait_for(waiting, 60)).status == "completed"
+    assert tools.calls["once"] == 1
+
+
+async def test_who_waits_for_a_child_whose_end_nobody_heard_of_goes_on(
+    engine: TestEngine, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child: JsonObject = {"name": "child", "steps": [{"id": "h", "tool": "test.hold"}]}
+    plan = plan_of({"id": "sub", "tool": "plan.run", "with": {"plan": child}})
+    plan.trusted = True
+    task = await engine.start(plan)
+    async with asyncio.timeout(60):
+        while not tools.holding.is_set():
+            await asyncio.sleep(0.005)  # plans are read in a thread
+            await engine.clock.advance("100ms")
+    hard = unheard(engine.store, "commit_steps", monkeypatch)
+    tools.release.set()
+    await engine.clock.advance("5s")
+    assert hard.left == 0
+    assert (await asyncio.wait_for(task.result(), 60)).status == "completed"
+
+
+@pytest.mark.parametrize(("place", "ends"), [(True, "paused"), (False, "completed")])
+async def test_a_task_whose_creation_nobody_heard_of_is_carried(
+    engine: TestEngine, tools: Tools, place: bool, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever wanted it may ask again with the same key; nobody has to. Where it had begun, the effect rule asks."""
+    if not place:
+        monkeypatch.setattr(type(engine.desk._runtime.loop), "place_for", lambda *_: False)
+    hard = unheard(engine.store, "create_tasks", monkeypatch)
+    with pytest.raises(Unavailable):
+        await engine.start(plan_of(HOLD), key="k")
+    assert hard.left == 0
+    await engine.clock.advance("5s")
+    tools.release.set()
+    await engine.clock.advance("5s")
+    task = await engine.start(plan_of(HOLD), key="k")
+    assert (await asyncio.wait_for(task.result(on_pause="return"), 60)).status == ends
+    assert tools.calls["once"] == (ends == "completed")
+
+
+async def test_a_lease_that_nobody_heard_of_is_not_kept(
+    engine: TestEngine, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(engine.desk._runtime.loop), "place_for", lambda *_: False)
+    hard = unheard(engine.store, "claim_tasks", monkeypatch)
+    task = await engine.start(plan_of(HOLD))
+    await engine.clock.advance("5s")
+    assert hard.left == 0
+    tools.release.set()
+    await engine.clock.advance("5s")
+    assert (await asyncio.wait_for(task.result(), 60)).status == "completed"
+    assert tools.calls["once"] == 1
+
+
+async def test_a_command_that_nobody_heard_of_is_carried_out(
+    engine: TestEngine, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools.release.set()
+    task = await engine.start(plan_of({**HOLD, "approve": "Do it?"}))
+    await engine.clock.advance("1s")
+    pause = engine.inbox.only()
+    hard = unheard(engine.store, "commit_commands", monkeypatch)
+    with pytest.raises(Unavailable):
+        await pause.approve()
+    assert hard.left == 0
+    await engine.clock.advance("5s")
+    assert (await asyncio.wait_for(task.result(), 60)).status == "completed"

@@ -5,6 +5,7 @@ import asyncio
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.passage import share_pools
+from everstep.engine.upkeep.doubt import Doubt
 from everstep.engine.upkeep.historian import CLOSING_S, Historian
 from everstep.engine.upkeep.neighbours import Neighbours
 from everstep.engine.upkeep.pressure import Pressure
@@ -21,7 +22,8 @@ class Duties:
     def __init__(self, kit: Kit, loop: Loop, gauge: Gauge | None) -> None:
         self.historian = Historian(kit)
         self.schedule = Schedule(kit, lambda: loop.carried, self.historian.score)
-        kit.stir = self._stir
+        self.doubt = Doubt(kit, loop)
+        kit.stir, kit.doubt = self._stir, self.doubt.stir
         self._timers = Timers(kit, lambda: loop.own, loop.nudge)
         self.rounds = Rounds(kit, lambda: loop.carried)
         self._pressure = None if gauge is None else Pressure(kit, gauge, loop)
@@ -54,7 +56,7 @@ class Duties:
     def start(self) -> None:
         """From now on."""
         self._timing = asyncio.create_task(self._timers.watch())
-        duties = (self.historian, self.schedule, self.rounds)
+        duties = (self.historian, self.schedule, self.rounds, self.doubt)
         self._watches = [asyncio.create_task(duty.watch()) for duty in duties]
         if self._loop.own is None:
             self._watches.append(asyncio.create_task(Retention(self._kit).watch()))
