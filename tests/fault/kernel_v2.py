@@ -99,6 +99,8 @@ def judged(found: Mapping[str, Any]) -> Iterator[str]:
 
 def missing() -> str | None:
     """What cannot be started here."""
+    if ROOT.is_relative_to("/tmp"):
+        return f"{ROOT} is below /tmp, where that machine has a file system of its own: clone somewhere else"
     lacking = [one for one in ("qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb") if shutil.which(one) is None]
     return f"missing: {', '.join(lacking)}; apt-get install qemu-system-x86 busybox-static" if lacking else None
 
