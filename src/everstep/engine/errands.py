@@ -4,11 +4,11 @@ Above all, a task that this engine holds and cannot walk on with is handed back,
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from everstep.domain.errors import StoreError
-from everstep.domain.ids import Instant
+from everstep.domain.ids import Instant, TaskId
 from everstep.domain.task import Lease
 from everstep.engine.commit import STORE_WAIT_MS, is_held
 from everstep.engine.kit import Kit
@@ -47,13 +47,15 @@ class Errands:
             await asyncio.wait(ending)
 
 
-async def give_up(lease: Lease, kit: Kit, *, died: bool = False) -> None:
-    """Hand back a task that is still ours, as soon as the store lets us."""
+async def give_up(lease: Lease, kit: Kit, has: Callable[[TaskId], bool], *, died: bool = False) -> None:
+    """Hand back a task that is still ours, as soon as the store lets us; unless somebody `has` it again by then."""
     back = False
     while not back and not kit.closing:
         await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
         try:
             (state,) = await kit.store.load_tasks((lease.task,))
-            back = not is_held(state, lease) or state.terminal or await hand_back(state, kit, died=died)
+            if not is_held(state, lease) or state.terminal or has(lease.task):
+                return
+            back = await hand_back(state, kit, died=died)
         except StoreError as error:
             kit.sink.trouble("a task cannot be handed back", error, task=lease.task)

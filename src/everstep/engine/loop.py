@@ -392,5 +392,5 @@ class Loop:
 
     async def _hand_back(self, lease: Lease, *, died: bool = False) -> None:
         """Its walk could not go on, and it is still ours: as soon as the store lets us, it can be claimed again."""
-        await give_up(lease, self._kit, died=died)
+        await give_up(lease, self._kit, self.has, died=died)
         self.nudge()

@@ -52,7 +52,7 @@ class Doubt:
     async def _look(self) -> None:
         kit, loop, feed = self._kit, self._loop, self._kit.feed
         kit.breakers.compare(await kit.store.troubles.breakers())
-        await asyncio.gather(*(give_up(lease, kit) for lease in await self._unwalked()))
+        await asyncio.gather(*(give_up(lease, kit, loop.has) for lease in await self._unwalked()))
         for task in feed.watched:
             feed.look_again(task)
         kit.expect(kit.clock.now())
