@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from everstep import Ctx, Plan, Task, Transient, tool
 from everstep.domain.ids import Instant
@@ -262,9 +262,8 @@ class Simulation:
         self._births += 1
         number = self._births
         config: dict[str, Any] = {"engine": {"max_recoveries": 1000}, "pools": {"narrow": 2}}
-        engine = TestEngine(
-            self._world.tools(str(number)), seed=number, store=self._store, clock=self._clock, config=config
-        )
+        store = cast("SimStore", self._store)  # as far as a TestEngine looks, each is one
+        engine = TestEngine(self._world.tools(str(number)), seed=number, store=store, clock=self._clock, config=config)
         self._engines.append(engine)
         await engine.open()
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.bootstrap import Driver, Gauge, KnownSecrets, Outside, Parts, adapters_of, assemble, scripts_of
@@ -19,7 +19,7 @@ from everstep.facade.task import Task
 from everstep.facade.views import Pause, named
 from everstep.ports.fault import Fault, no_fault
 from everstep.ports.sink import Listener
-from everstep.ports.store import KeptPause, PauseFilter, Store
+from everstep.ports.store import PauseFilter
 from everstep.settings import Settings, load_settings
 from everstep.testing.clock import NoPulse, VirtualClock
 from everstep.testing.fakes import Fake, with_fakes
@@ -80,13 +80,6 @@ class QuietSink:
         return lambda: self._listeners.remove(listener)
 
 
-class SeenStore(Store, Protocol):
-    """A store that can be looked into between two turns."""
-
-    def pauses(self, which: PauseFilter) -> list[KeptPause]:
-        """As they stand at this moment."""
-
-
 class Inbox:
     """Open pauses, oldest first, as they stood when somebody looked."""
 
@@ -109,7 +102,7 @@ class TestEngine:
         tools: Iterable[object] | Mapping[str, Fake] = (),
         *,
         seed: int = 0,
-        store: SeenStore | None = None,
+        store: MemoryStore | None = None,
         fault: Fault = no_fault,
         config: Mapping[str, JsonValue] | None = None,
         secrets: Mapping[str, str] | None = None,
@@ -131,7 +124,7 @@ class TestEngine:
         self.clock = clock or VirtualClock()
         self.entropy = SeededEntropy(seed)
         self.sink = QuietSink()
-        self.store: SeenStore = store or MemoryStore()
+        self.store = store or MemoryStore()
         self._parts: Parts | None = None
         self._desk: Desk | None = None
 
