@@ -22,22 +22,24 @@ import random
 import selectors
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from everstep import Ctx, Plan, Task, Transient, tool
-from everstep.domain.ids import Instant
+from everstep import Plan, Task
 from everstep.errors import EverstepError
 from everstep.facade.views import Pause
 from everstep.testing import TestEngine
 from everstep.testing.clock import VirtualClock
 from everstep.testing.timeline import journal_of
 from everstep.torture.checker import Bounds, judge
-from everstep.torture.history import Effect, Logs
+from everstep.torture.history import Logs
 from everstep.torture.results import Line, Results, verdict
 from tests.fault.calm import CalmClock, nowhere
+from tests.fault.must_see import listen, told
+from tests.fault.sim_world import SHAPES, World
 from tests.fault.slow_store import SimStore
 from tests.fault.sql_in_memory import SqlInMemory
 
@@ -58,41 +60,14 @@ ACTS = (
     "refuse",
 )
 LENGTH_MAX = 40
-LONG = "long " * 8_000
-"""More than an event holds, so that it has to be read again."""
+DRAWN = ("plain", "busy")
+"""The shapes that a seed chooses from."""
 HEAL_ROUNDS = 400
 SEEDS, CHUNK = 20_000, 100
 ENDED = ("completed", "failed", "cancelled")
 LATENCIES_MS = (0, 20, 400, 3_000)
 PATIENCE = 20_000
 """Timers that may fire before somebody who asked has an answer."""
-PLAIN: dict[str, Any] = {
-    "name": "sim",
-    "parallel": 2,
-    "steps": [
-        {"id": "a", "tool": "sim.once", "approve": "Do it?", "on_error": "pause"},
-        {"id": "b", "tool": "sim.idempotent", "needs": []},
-        {"id": "c", "tool": "sim.pure", "needs": ["b"]},
-        {"id": "d", "tool": "sim.once", "needs": ["a", "c"]},
-    ],
-    "finally": [{"id": "tidy", "tool": "sim.pure"}],
-}
-BUSY: dict[str, Any] = {
-    "name": "busy",
-    "parallel": 3,
-    "steps": [
-        {"id": "a", "tool": "sim.busy", "needs": [], "retry": {"times": 3, "delay": "1s"}},
-        {"id": "b", "tool": "sim.busy", "needs": [], "retry": {"times": 3, "delay": "2s"}},
-        {"id": "c", "tool": "sim.busy", "needs": [], "for_each": [1, 2, 3], "parallel": 2, "pool": "narrow"},
-        {"id": "long", "tool": "sim.long", "needs": []},
-        {"id": "rest", "tool": "wait", "with": {"for": "3s"}, "needs": ["long"]},
-        {"id": "d", "tool": "sim.once", "needs": ["a", "b", "rest"], "on_error": "pause"},
-        {"id": "e", "tool": "sim.read", "with": {"text": "${long.text}"}, "needs": ["c", "d"], "pool": "narrow"},
-    ],
-    "finally": [{"id": "tidy", "tool": "sim.pure"}],
-}
-SHAPES = {"plain": PLAIN, "busy": BUSY}
-"""Questions and effects; or rates, retries that come due together, pools, large outputs and timers."""
 STORES: dict[str, Callable[[VirtualClock, random.Random, int], SimStore | SqlInMemory]] = {
     "dictionaries": SimStore,
     "sql": SqlInMemory,
@@ -109,11 +84,14 @@ class Act(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """What a seed draws first: how long a verb of the store takes at most, which plan the tasks have, which store."""
+    """What a seed draws first: how long a verb of the store takes at most, which plan the tasks have, which store, and
+    whether tools change from engine to engine.
+    """
 
     latency_ms: int = 0
     shape: str = "plain"
     store: str = "dictionaries"
+    changing: bool = False
 
 
 QUICK = Options()
@@ -149,60 +127,6 @@ class SimLoop(asyncio.SelectorEventLoop):
             super()._run_once()  # type: ignore[misc]
 
 
-@dataclass
-class World:
-    """What was really done, in order."""
-
-    clock: VirtualClock
-    chance: random.Random
-    latency_ms: int = 0
-    failures: float = 0.6
-    """How many of the first calls of somebody busy fail."""
-    effects: list[Effect] = field(default_factory=list)
-
-    def tools(self, incarnation: str) -> list[object]:
-        """Tools of one engine: they tell the world which one called."""
-
-        async def work(ctx: Ctx, output: dict[str, Any], *, busy: bool = False) -> dict[str, Any]:
-            said = (ctx.task_id, ctx.step_id, ctx.attempt, ctx.idempotency_key, int(incarnation), incarnation)
-            self.effects.append(Effect(*said, "start", self.clock.now(), output=output))
-            await self.pause()
-            if busy and self.chance.random() < self.failures:
-                raise Transient("later")
-            self.effects.append(Effect(*said, "end", self.clock.now(), output=output))
-            await self.pause()
-            return output
-
-        def made(name: str, effect: str) -> object:
-            @tool(name, effect=effect)
-            async def called(*, ctx: Ctx) -> dict[str, Any]:
-                return await work(ctx, {"n": 1})
-
-            return called
-
-        @tool("sim.busy", effect="pure", rate="3/1s")
-        async def often(*, ctx: Ctx) -> dict[str, Any]:
-            return await work(ctx, {"n": 1}, busy=ctx.attempt <= 3)
-
-        @tool("sim.long", effect="pure")
-        async def long(*, ctx: Ctx) -> dict[str, Any]:
-            return await work(ctx, {"n": 1, "text": LONG})
-
-        @tool("sim.read", effect="pure")
-        async def read(text: str, *, ctx: Ctx) -> dict[str, Any]:
-            return await work(ctx, {"n": len(text)})
-
-        plain = [made("sim.once", "once"), made("sim.idempotent", "idempotent"), made("sim.pure", "pure")]
-        return [*plain, often, long, read]
-
-    async def pause(self) -> None:
-        """A while: of turns, or of time."""
-        for _ in range(self.chance.randrange(6)):
-            await asyncio.sleep(0)
-        if self.latency_ms:
-            await self.clock.sleep_until(Instant(self.clock.now() + self.chance.randrange(self.latency_ms)))
-
-
 class Simulation:
     """One seed."""
 
@@ -212,7 +136,9 @@ class Simulation:
         self._chance = random.Random(seed)
         self._clock = CalmClock()
         self._store = STORES[options.store](self._clock, self._chance, options.latency_ms)
-        self._world = World(self._clock, self._chance, options.latency_ms)
+        self._world = World(self._clock, self._chance, options.latency_ms, changing=options.changing)
+        self.seen: Counter[str] = Counter()
+        listen(self._store, self.seen)
         self._engines: list[TestEngine] = []
         self._tasks: list[str] = []
         self._births = 0
@@ -232,7 +158,9 @@ class Simulation:
         stuck = await self._heal()
         self._store.hurry()
         logs = Logs(effects=tuple(self._world.effects))
-        found = judge(await journal_of(self._store), logs, Bounds(max_recoveries=1000, healed=not stuck))
+        journal = await journal_of(self._store)
+        self.seen += told(journal)
+        found = judge(journal, logs, Bounds(max_recoveries=1000, healed=not stuck))
         return [*stuck, *(f"{one.check} {one.task} {one.seq}: {one.what}" for one in found)]
 
     async def trace(self) -> str:
@@ -363,14 +291,22 @@ def options_of(seed: int) -> Options:
     """What the seed says first."""
     chance = random.Random(f"options {seed}")
     slow = chance.random() < 0.5
-    latency_ms, shape = chance.choice(LATENCIES_MS[1:]) if slow else 0, chance.choice([*SHAPES])
-    return Options(latency_ms, shape, chance.choice([*STORES]))
+    latency_ms, shape = chance.choice(LATENCIES_MS[1:]) if slow else 0, chance.choice(DRAWN)
+    return Options(latency_ms, shape, chance.choice([*STORES]), chance.random() < 0.25)
 
 
-def simulate(seed: int, script: Sequence[Act], options: Options = QUICK) -> tuple[list[str], str]:
-    """What is wrong, and the trace."""
+class Story(NamedTuple):
+    """What is wrong, one word for everything that happened, and how often what must be seen was."""
 
-    async def whole() -> tuple[list[str], str]:
+    wrong: list[str]
+    trace: str
+    seen: Counter[str]
+
+
+def simulate(seed: int, script: Sequence[Act], options: Options = QUICK) -> Story:
+    """One story from its beginning to its end."""
+
+    async def whole() -> Story:
         unheard: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, said: unheard.append(repr(said.get("exception"))))
         simulation = Simulation(seed, script, options)
@@ -379,7 +315,7 @@ def simulate(seed: int, script: Sequence[Act], options: Options = QUICK) -> tupl
         for engine in simulation._engines:
             await simulation._die(engine)
         gc.collect()
-        return [*wrong, *(f"nobody heard of it: {one}" for one in unheard)], trace
+        return Story([*wrong, *(f"nobody heard of it: {one}" for one in unheard)], trace, simulation.seen)
 
     with asyncio.Runner(loop_factory=lambda: SimLoop(random.Random(seed))) as runner:
         return runner.run(whole())
@@ -400,14 +336,15 @@ def shrunk(script: list[Act], fails: Callable[[list[Act]], bool]) -> list[Act]:
 
 def play(first: int, seeds: int) -> Line:
     """So many seeds; one in a hundred twice, to be sure that a seed is a story."""
-    wrong: list[str] = []
+    wrong, seen = list[str](), Counter[str]()
     with nowhere():
         for seed in range(first, first + seeds):
-            found, trace = simulate(seed, script_of(seed), options_of(seed))
-            wrong += [f"seed {seed}: {what}" for what in found[:3]]
-            if seed % 100 == 0 and simulate(seed, script_of(seed), options_of(seed))[1] != trace:
+            story = simulate(seed, script_of(seed), options_of(seed))
+            wrong += [f"seed {seed}: {what}" for what in story.wrong[:3]]
+            seen += story.seen
+            if seed % 100 == 0 and simulate(seed, script_of(seed), options_of(seed)).trace != story.trace:
                 wrong.append(f"seed {seed}: the same seed gave another story")
-    return {"verdict": verdict(wrong), "states": seeds, "violations": wrong[:20]}
+    return {"verdict": verdict(wrong), "states": seeds, "violations": wrong[:20], "seen": seen}
 
 
 def main() -> int:
@@ -420,10 +357,10 @@ def main() -> int:
     given = parser.parse_args()
     if given.seed is not None:
         script, options = script_of(given.seed), options_of(given.seed)
-        wrong, _ = simulate(given.seed, script, options)
+        wrong = simulate(given.seed, script, options).wrong
         if wrong:
-            script = shrunk(script, lambda shorter: bool(simulate(given.seed, shorter, options)[0]))
-            wrong, _ = simulate(given.seed, script, options)
+            script = shrunk(script, lambda shorter: bool(simulate(given.seed, shorter, options).wrong))
+            wrong = simulate(given.seed, script, options).wrong
         print(options)
         print("\n".join([*(f"{act.turns:>3} {act.what} {act.draw:.3f}" for act in script), *wrong]))
         return 1 if wrong else 0

@@ -31,6 +31,7 @@ from everstep.ports import store as port
 from everstep.ports.fault import no_fault
 from everstep.testing.clock import VirtualClock
 from everstep.wire.values import loads_strict
+from tests.fault.must_see import Unheard
 
 T = TypeVar("T")
 
@@ -98,7 +99,7 @@ class Written:
         await self._slowness.wait()
         if commits and self.unheard:
             self.unheard -= 1
-            raise Unavailable("nobody knows whether that was written")
+            raise Unheard("nobody knows whether that was written")
         refusals = [one for one in told if isinstance(one, Exception)]
         if refusals:
             raise refusals[0]
