@@ -34,7 +34,8 @@ def advance(state: TaskState, kit: Kit, at: Instant, code: Performance | None = 
         limiting.announce(lap)
         if state.failing is None and limiting.overdue(lap):
             return lap
-    if state.failing is not None:
+    still = state.status is TaskStatus.PAUSING or state.held_back
+    if state.failing is not None and (not still or all(state.steps[one.path].ended for one in lap.graph.final)):
         finish.fail(lap)
         return lap
     if state.status is TaskStatus.RUNNING and not state.held_back:

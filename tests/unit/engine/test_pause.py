@@ -95,6 +95,27 @@ async def test_an_immediate_pause_cuts_off_a_call_whose_arguments_are_kept_elsew
     assert tools.calls[long] == 2
 
 
+@pytest.mark.parametrize("lifted", [True, False])
+async def test_a_task_that_fails_while_it_is_being_paused_does_what_is_left_after_the_pause(
+    engine: TestEngine, tools: Tools, lifted: bool
+) -> None:
+    """It stood still for ever, in `pausing`: its `finally` was held back, and it could not end without it."""
+    step = call("a", "test.hold", timeout="1s", retry={"times": 0})
+    task = await engine.start(plan_of(step, **{"finally": [call("tidy", "test.echo")]}))
+    await tools.holding.wait()
+    await task.pause()
+    if lifted:
+        await task.resume()
+    await engine.clock.advance("2s")
+    assert (await task.refresh()).status == ("failed" if lifted else "paused")
+    assert tools.calls["tidy"] == lifted
+    if not lifted:
+        await task.resume()
+    assert (await task.result()).status == "failed"
+    assert tools.calls["tidy"] == 1
+    assert await told(task, "pause.withdrawn") == []
+
+
 async def test_asking_again_more_urgently_cuts_off_what_was_waited_for(engine: TestEngine, tools: Tools) -> None:
     task = await engine.start(plan_of(call("a", "test.hold")))
     await tools.holding.wait()
