@@ -1,6 +1,5 @@
 """The machine's own figures."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,9 +19,11 @@ class MachineGauge:
 
     def read(self) -> Sequence[Reading]:
         """A few small files."""
+        import psutil
+
         readings = [self._memory()]
         if self._folder.is_dir():
-            disk = shutil.disk_usage(self._folder)
+            disk = psutil.disk_usage(str(self._folder))
             readings.append(Reading(what="disk", free=disk.free, total=disk.total))
         if self._queue is not None:
             waiting, most = self._queue.waiting_writes

@@ -7,10 +7,8 @@ import asyncio
 import json
 import os
 import shlex
-import shutil
 import socket
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -112,6 +110,8 @@ class Place:
 
     def close(self) -> None:
         """Nothing of it is left; whoever is still there is ended."""
+        import shutil
+
         for one in (self._door, *self.ways):
             one.close()
         if self.group is not None:
@@ -122,6 +122,8 @@ class Place:
 
 def place_for(wanted: Wanted) -> Place:
     """A new one; raises OSError where there can be none."""
+    import tempfile
+
     roots = None if "cgroup" in wanted.without else _roots()
     group = new_group(roots, wanted.memory_bytes, BOUNDS.processes)
     place = Place(wanted=wanted, folder=Path(tempfile.mkdtemp(prefix="everstep-browser-")), group=group)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import shutil
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,6 +37,8 @@ class SharedBrowser:
 
     def found(self) -> str | None:
         """The program, if it is installed."""
+        import shutil
+
         if self.executable:
             return shutil.which(self.executable)
         return next((path for name in NAMES if (path := shutil.which(name))), None)

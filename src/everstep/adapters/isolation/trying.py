@@ -1,6 +1,5 @@
 """What this machine can put around a process, found by doing it: a child tries to write outside, connect, and stay."""
 
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,8 @@ _TRIES: Final = "echo x > ../outside; (sleep 30 &) ; exit 0"
 
 async def tried(uid: int | None) -> JsonObject | None:
     """The walls around a small program, and whether they held; None if no program could be started."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="everstep-walls-") as folder:
         inside = Path(folder) / "inside"
         for place in (Path(folder), inside):

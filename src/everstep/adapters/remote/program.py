@@ -1,8 +1,6 @@
 """A server that the operator names by its command: where it runs, and what it may read and write."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -37,6 +35,8 @@ class Command:
 
 def program_of(command: Command, walls: Walls) -> Program:
     """What to run; raises Misconfigured."""
+    import shutil
+
     found = shutil.which(command.argv[0])
     if found is None:
         raise Misconfigured(f"there is no program '{command.argv[0]}' for '{command.name}'", code="shell_missing")
@@ -74,6 +74,8 @@ def _around(program: Path) -> tuple[str, ...]:
 def _home(home: Path, walls: Walls) -> Path:
     other = walls.uid if os.getuid() == 0 else None
     if other:  # another user, who does not come through our folders
+        import tempfile
+
         home = Path(tempfile.gettempdir()) / f"everstep-mcp-{sha256(os.fsencode(home)).hexdigest()[:16]}"
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     if home.is_symlink() or home.stat().st_uid not in {os.getuid(), other}:

@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -51,6 +50,8 @@ class ExtractTools(ToolAdapter):
 
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Find them, within two seconds of CPU time."""
+        import tempfile
+
         order = {"limit": MATCHES_MAX, **call.arguments}
         with tempfile.TemporaryDirectory(prefix="everstep-extract-") as folder:
             program = Program(

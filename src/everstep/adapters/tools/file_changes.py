@@ -4,7 +4,6 @@
 The undo entry makes every change idempotent: a repeat after a crash finds out how far the first try came.
 """
 
-import difflib
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -324,6 +323,8 @@ def _told(
         "sha256": first.post.sha256,
     }
     if tool == "file.edit":
+        import difflib
+
         old = work.before.get(first.path, b"").decode(errors="replace")
         now = (new.data if new is not None and new.data is not None else b"").decode(errors="replace")
         lines = difflib.unified_diff(old.splitlines(), now.splitlines(), "old", "new", lineterm="")

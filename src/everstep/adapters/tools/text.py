@@ -1,6 +1,5 @@
 """`text.*`: small, pure, deterministic. None of it asks the world anything."""
 
-import difflib
 import hashlib
 from typing import Final
 
@@ -37,6 +36,8 @@ def _truncate(text: str, chars: int, ending: str = "…") -> JsonValue:
 
 
 def _diff(old: str, new: str, context: int = 3) -> JsonValue:
+    import difflib
+
     before, after = old.splitlines(), new.splitlines()
     lines = max(len(before), len(after))
     if lines > DIFF_LINES_MAX:

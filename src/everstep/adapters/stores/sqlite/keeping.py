@@ -1,6 +1,5 @@
 """Keeping a store: is it sound, and a copy of it."""
 
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +47,8 @@ def backup(path: Path, target: Path, at: Instant, fault: Fault = no_fault, *, ar
         _copy(path, unfinished)
         _mark(unfinished, at)
         if artifacts is not None and artifacts.is_dir():
+            import shutil
+
             beside = target.with_name(f"{target.name}.artifacts")
             shutil.copytree(artifacts, beside, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
         unfinished.chmod(0o600)
