@@ -196,3 +196,25 @@ async def test_the_story_over_http_and_whose_it_is(tmp_path: Path) -> None:
 
         await ana.good("tasks/cancel", taskId=task, result={"stored": 0})
         assert (await ana.good("tasks/get", taskId=task))["status"] == "completed"
+
+
+async def test_a_call_as_a_task_is_made_for_who_asks_with_an_object_and_for_nobody_else(tmp_path: Path) -> None:
+    """A notification of that name made a task that nobody was told of; arguments of another type ended with a stack."""
+    folder = make_project(tmp_path)
+    async with served(folder, "mcp", "--http") as url, httpx2.AsyncClient(base_url=url, timeout=30) as http:
+        http.headers["authorization"] = f"Bearer {(folder / '.everstep' / 'token').read_text().strip()}"
+        http.headers["accept"] = "application/json, text/event-stream"
+
+        async def say(method: str, params: dict[str, Any], **more: Any) -> httpx2.Response:
+            return await http.post("/mcp", json={"jsonrpc": "2.0", "method": method, "params": params, **more})
+
+        who = {"protocolVersion": LEGACY, "capabilities": {"tasks": {}}, "clientInfo": {"name": "old", "version": "1"}}
+        opened = await say("initialize", who, id=0)
+        http.headers["mcp-session-id"] = opened.headers["mcp-session-id"]
+        call = {"name": "fetch_data", "arguments": {"source": "mirror"}, "task": {}}
+        await say("notifications/initialized", {})
+        assert (await say("tools/call", call)).status_code == 202
+        assert '"code":-32602' in (await say("tools/call", {**call, "arguments": "source"}, id=1)).text
+        assert '"tasks":[]' in (await say("tasks/list", {}, id=2)).text
+        assert '"taskId"' in (await say("tools/call", call, id=3)).text
+        assert '"taskId"' in (await say("tasks/list", {}, id=4)).text

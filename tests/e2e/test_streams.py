@@ -151,6 +151,20 @@ async def test_a_ping_is_answered_and_nothing_else_may_be_said(server: Served, h
         assert (await close_of(socket))[0] == 1009
 
 
+async def test_text_that_is_none_ends_a_socket_and_nothing_is_told_of_it(
+    server: Served, hold: Hold, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also in one breath with a close: that was a stack in the log, and no good-bye."""
+    task = await held(server, hold)
+    wrong, close = b"\x81\x82\0\0\0\0\xff\xfe", b"\x88\x82\0\0\0\0\x03\xe8"
+    for said, code in ((wrong, 1007), (wrong + close, 1000)):
+        async with server.socket(f"/v1/tasks/{task}/events?ticks=0") as socket:
+            await until(socket, "live")
+            socket.transport.write(said)
+            assert (await close_of(socket))[0] == code
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
+
+
 async def refused(server: Served, path: str, **more: Any) -> tuple[int, str]:
     with pytest.raises(InvalidStatus) as info:
         async with server.socket(path, **more):

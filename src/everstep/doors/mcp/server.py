@@ -133,7 +133,8 @@ def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
 
     async def call(ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 -- the SDK's
         params: Mapping[str, Any] = ctx.params or {}
-        if ctx.method != "tools/call" or ctx.protocol_version == MODERN or params.get("task") is None:
+        asked = ctx.method == "tools/call" and ctx.request_id is not None  # who asks for nothing gets nothing
+        if not asked or ctx.protocol_version == MODERN or params.get("task") is None:
             return await call_next(ctx)
         return await guarded(_make)(ctx, params)
 
@@ -141,8 +142,11 @@ def _legacy_calls(door: McpDoor) -> Callable[[Any, Any], Awaitable[Any]]:
         client, wanted = door.client(ctx), params["task"]
         if not isinstance(wanted, dict) or not isinstance(params.get("name"), str):
             raise Refused(INVALID_PARAMS, "task must be an object")
+        arguments = params.get("arguments")
+        if not isinstance(arguments, dict | None):
+            raise Refused(INVALID_PARAMS, "arguments must be an object")
         client.may(scope_of(params["name"]))
-        made = await door.calls.make_task(client, params["name"], dict(params.get("arguments") or {}), wanted)
+        made = await door.calls.make_task(client, params["name"], dict(arguments or {}), wanted)
         door.watch(client, made["task"]["taskId"], status_teller(ctx))
         return made
 

@@ -38,8 +38,10 @@ class Tasks:
         shown = wire25.task_json if client.legacy else wire26.task_json
         return shown(story.state, view)
 
-    async def page(self, client: Client, cursor: str | None) -> Json:
+    async def page(self, client: Client, cursor: Any) -> Json:  # noqa: ANN401 -- whatever a client sends
         """All of this owner, newest first (2025-11-25)."""
+        if not isinstance(cursor, str | None):
+            raise Refused(INVALID_PARAMS, "Invalid cursor")
         after = "" if cursor is None else f"&cursor={quote(cursor)}"
         try:
             found = await ask(self._desk.channel, client.caller, f"GET /v1/tasks?limit={self._desk.limits.page}{after}")

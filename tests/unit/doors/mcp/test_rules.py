@@ -210,7 +210,9 @@ async def test_R09_sixteen_at_once_do_not_exceed_the_bound() -> None:
 
 async def test_R10_an_unknown_cursor_is_refused() -> None:
     async with stage() as on:
-        assert (await refused(on.tasks.page(OLD, "nonsense"))).code == -32602
+        cursors: list[Any] = ["nonsense", 7, ["a"], {}]
+        for cursor in cursors:
+            assert (await refused(on.tasks.page(OLD, cursor))).code == -32602
 
 
 @pytest.mark.req("CONT-03")
