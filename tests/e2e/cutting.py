@@ -109,9 +109,11 @@ class Mortal:
         line = await asyncio.to_thread(self._process.stdout.readline)
         assert json.loads(line)["type"] == "ready", line
 
-    def kill(self) -> None:
+    def kill(self) -> str:
+        """And what it has said of its troubles."""
         self._process.send_signal(signal.SIGKILL)
-        self._process.communicate()
+        _, troubles = self._process.communicate()
+        return str(troubles)
 
     @property
     def token(self) -> str:

@@ -97,7 +97,7 @@ async def returned(n: int) -> Any:
 
 async def through_an_engine(first: int, count: int) -> list[str]:
     """A step for each, on one task; how those ended that did not fail as they should."""
-    each = {
+    each: dict[str, Any] = {
         "id": "a",
         "tool": "trial.hostile",
         "for_each": [*range(first, first + count)],
@@ -108,13 +108,10 @@ async def through_an_engine(first: int, count: int) -> list[str]:
     async with TestEngine([returned]) as engine:
         task = await engine.start(Plan.from_dict({"name": "hostile", "steps": [each]}))
         ended = await task.result()
-        failed = Counter(
-            [
-                event.data["error"]["code"]
-                async for event in task.events()
-                if event.type == "step.failed" and event.step != "a"
-            ]
-        )
+        errors: list[Any] = [
+            event.data["error"] async for event in task.events() if event.type == "step.failed" and event.step != "a"
+        ]
+        failed = Counter(error["code"] for error in errors)
     wrong = [] if ended.status == "completed" else [f"the task {first} ended as {ended.status}"]
     if failed != {"invalid_result": count}:
         wrong.append(f"{count} from {first} on ended as {dict(failed)}")
