@@ -1,12 +1,11 @@
 """Decision and proposals into one guarded write. The only caller of `commit_steps`; no other room ends a step."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeGuard, TypeVar
+from typing import Final, TypeGuard
 
 from everstep.domain.decide import decide
-from everstep.domain.ended import Ended
 from everstep.domain.errors import EverstepError, LeaseLost, LimitExceeded, StoreFull, Unavailable
 from everstep.domain.events import (
     Actor,
@@ -26,14 +25,12 @@ from everstep.domain.states import CLAIMABLE, HELD
 from everstep.domain.task import Intent, Lease, NewTask, StepCommit, TaskState, row_of
 from everstep.domain.values import JsonValue, NotJson, Sealed
 from everstep.engine.advance import advance, broken_off
-from everstep.engine.judge import NEVER_CALLED, judge, shortened
+from everstep.engine.judge import NEVER_CALLED, Ended, judge, shortened
 from everstep.engine.kit import Kit
 from everstep.engine.lap import Lap, Performance
+from everstep.engine.patience import STORE_WAIT_MS, patiently
 from everstep.ports.store import Committed
 
-T = TypeVar("T")
-
-STORE_WAIT_MS: Final = 500
 CANNOT_BE_WRITTEN: Final = (EverstepError, NotJson)
 """Something of a task cannot be written down, here or anywhere."""
 
@@ -81,7 +78,7 @@ async def settle(
             await fetch(held, lap.needs, kit)
             continue
         if lap.wishes or lap.slots:
-            await _patiently(partial(ask_for, held.lease.task, lap, kit), held, kit)
+            await patiently(partial(ask_for, held.lease.task, lap, kit), held.lease.task, kit)
             await reload(held, kit)
             continue
         if not drafts and not lap.proposals:
@@ -187,16 +184,6 @@ async def _wait_for_store(held: HeldTask, kit: Kit) -> None:
     await reload(held, kit)
 
 
-async def _patiently(ask: Callable[[], Awaitable[T]], held: HeldTask, kit: Kit) -> T:
-    """What can be asked again is asked until the store answers: calls in flight are not given up for a busy moment."""
-    while True:
-        try:
-            return await ask()
-        except (Unavailable, StoreFull) as trouble:
-            kit.sink.trouble("the store does not answer", trouble, task=held.lease.task)
-            await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
-
-
 async def take_up(state: TaskState, drafts: Sequence[Draft], who: Actor, kit: Kit) -> tuple[HeldTask, Committed] | None:
     """Hold a task that nobody holds, by its first commit: these drafts, of which the first takes it, and what follows.
 
@@ -273,7 +260,7 @@ def _children(held: HeldTask, drafts: Sequence[Draft]) -> tuple[NewTask, ...]:
 
 async def reload(held: HeldTask, kit: Kit) -> None:
     """Read the state again, once the store answers; what was applied but not committed is gone with the old one."""
-    (state,) = await _patiently(lambda: kit.store.load_tasks((held.lease.task,)), held, kit)
+    (state,) = await patiently(lambda: kit.store.load_tasks((held.lease.task,)), held.lease.task, kit)
     if not is_held(state, held.lease):
         raise LeaseLost(f"task {held.lease.task} is no longer ours")
     held.state = state
@@ -291,7 +278,7 @@ def is_held(state: TaskState | None, lease: Lease) -> TypeGuard[TaskState]:
 async def fetch(held: HeldTask, digests: Collection[Digest], kit: Kit) -> None:
     """Bring values that live in artifacts into the state, which is read again: the lap that asked is void."""
     wanted = sorted(digests)
-    found = await _patiently(lambda: kit.store.get_payloads(wanted), held, kit)
+    found = await patiently(lambda: kit.store.get_payloads(wanted), held.lease.task, kit)
     held.payloads.update(zip(wanted, found, strict=True))
     await reload(held, kit)
 

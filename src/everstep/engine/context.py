@@ -15,11 +15,11 @@ from everstep.domain.task import Intent, TaskState
 from everstep.domain.usage import Measured, Meter, Usage
 from everstep.engine.catalog import Entry
 from everstep.engine.kit import Kit
-from everstep.engine.lasting import AT_A_SAFE_POINT, LastingCall, StandStill
+from everstep.engine.lasting import LastingCall, StandStill
 from everstep.engine.timing import attempt_ends
 from everstep.ports.tool import Origin, ResourceExceeded
 
-__all__ = ["AT_A_SAFE_POINT", "CallContext", "StandStill"]
+__all__ = ["CallContext", "StandStill"]
 
 
 class CallContext(LastingCall):

@@ -10,8 +10,9 @@ from typing import Any
 from everstep.domain.errors import StoreError
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.task import Lease
-from everstep.engine.commit import STORE_WAIT_MS, is_held
+from everstep.engine.commit import is_held
 from everstep.engine.kit import Kit
+from everstep.engine.patience import STORE_WAIT_MS
 from everstep.engine.recover import hand_back
 from everstep.ports.sink import Sink
 

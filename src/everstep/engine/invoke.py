@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.outcome import Asked, Failed, Listens, Outcome, Probe, Spawns, Succeeded, Waits
+from everstep.domain.outcome import Asked, Failed, Listens, Lost, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.plan import Effect, LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonObject, JsonValue, NotJson
 from everstep.engine.catalog import Entry
-from everstep.engine.context import AT_A_SAFE_POINT, CallContext, StandStill
+from everstep.engine.context import CallContext, StandStill
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
 from everstep.engine.secrecy import asked_safely, judged, revealed
@@ -33,6 +33,16 @@ LAPSED = Failed(
     ),
     ended="abandoned",
     called=False,
+)
+AT_A_SAFE_POINT: Final = Lost(
+    why=Failure(
+        code="paused",
+        category=Category.TRANSIENT,
+        message="the call ended at a checkpoint because the task is to stand still",
+        what_to_do="nothing: it goes on from there when the task goes on",
+        effect_state=EffectState.NONE,
+    ),
+    safe=True,
 )
 
 

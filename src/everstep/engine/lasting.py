@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Final
 
-from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.ids import StepPath, TaskId
 from everstep.domain.limits import NEAR, TaskLimitNear
-from everstep.domain.outcome import Lost
 from everstep.domain.task import Intent, Lease
 from everstep.domain.values import JsonValue, NotJson
 from everstep.engine.kit import Kit
 from everstep.engine.leaving import LeavingCall
 from everstep.engine.nearing import tell_near
+from everstep.engine.patience import patiently
 from everstep.ports.marks import Mark
 from everstep.ports.sink import Sink
 from everstep.ports.tool import Log, Misconfigured, ToolError, Uncertain
@@ -20,16 +19,6 @@ from everstep.ports.tool import Log, Misconfigured, ToolError, Uncertain
 CURSOR_BYTES_MAX: Final = 16 * 1024
 KEEP_MAX_S: Final = 60.0
 """So long a thread waits for its checkpoint: then nobody is there to make it."""
-AT_A_SAFE_POINT: Final = Lost(
-    why=Failure(
-        code="paused",
-        category=Category.TRANSIENT,
-        message="the call ended at a checkpoint because the task is to stand still",
-        what_to_do="nothing: it goes on from there when the task goes on",
-        effect_state=EffectState.NONE,
-    ),
-    safe=True,
-)
 
 
 class StandStill(ToolError):
@@ -95,7 +84,8 @@ class LastingCall(LeavingCall):
     async def recall(self, settled: int) -> None:
         """Where an earlier attempt of the same call has come to, unless that means nothing any more."""
         attempt = self._intent.attempt
-        mark = await self._kit.store.marks.find(self._intent.task, self._intent.step)
+        task, step, marks = self._intent.task, self._intent.step, self._kit.store.marks
+        mark = await patiently(lambda: marks.find(task, step), task, self._kit)
         if mark is not None and mark.attempt > settled and mark.of(attempt.tool, attempt.input.digest):
             self.cursor = mark.cursor
 

@@ -40,6 +40,8 @@ class Walk:
         self._cut: dict[StepPath, Failed | Lost] = {}
         """Calls that are being ended, and what their end means."""
         self._waiter: asyncio.Future[None] | None = None
+        self._broken: asyncio.Task[None] | None = None
+        """A call that died of a defect of ours: so does the walk, which would wait for its end for ever."""
         self._looked_at = Instant(0)
         self._spawning = False
         """Whether a call has ended that wants a task made."""
@@ -138,12 +140,15 @@ class Walk:
 
     async def _next(self) -> Sequence[Ended]:
         """Wait until a call has ended, a command or a time has come; all ends so far go into one commit."""
-        if not self._ended and not self.told and not (self._held.code and self._held.code.fresh_and_quiet):
+        code = self._held.code
+        if not (self._ended or self.told or self._broken or (code and code.fresh_and_quiet)):
             timer = self._timer()
             self._waiter = self._kit.loop.create_future()
             await self._waiter
             if timer is not None:
                 timer.cancel()
+        if self._broken is not None:
+            self._broken.result()
         looked_at_code(self._held)
         if self.told:
             self.told = False
@@ -176,22 +181,27 @@ class Walk:
                 self._kit.passage.pools.begun((intent.task, intent.step), call)
 
     async def _call(self, intent: Intent) -> None:
-        """One call. It reports its own end: a callback would cost another turn of the loop."""
+        """One call. It reports its own end, whatever it is: a callback would cost another turn of the loop."""
+        outcome: Outcome | None = None
         try:
             outcome = await invoke(intent, self._held.state, self._kit)
         except asyncio.CancelledError:
-            self._on_end(intent.step, self._cut.get(intent.step, CUT_OFF))
+            outcome = self._cut.get(intent.step, CUT_OFF)
             raise
-        self._on_end(intent.step, outcome)
+        finally:
+            self._on_end(intent.step, outcome)
 
-    def _on_end(self, path: StepPath, outcome: Outcome) -> None:
-        if self._calls.pop(path, None) is not None:  # else it was given up, and its end is on record
-            if type(outcome) is Spawns:
-                self._spawning = True
+    def _on_end(self, path: StepPath, outcome: Outcome | None) -> None:
+        call = self._calls.pop(path, None)
+        if call is not None:  # else it was given up, and its end is on record
             cut = self._cut.get(path) if self._cut else None
-            if isinstance(cut, Lost) and isinstance(outcome, Failed):
-                outcome = cut  # it may still have succeeded, but did not fail by itself
-            self._ended.append((path, outcome))
+            if outcome is None:
+                self._broken = call
+            elif isinstance(cut, Lost) and isinstance(outcome, Failed):
+                self._ended.append((path, cut))  # it may still have succeeded, but did not fail by itself
+            else:
+                self._spawning = self._spawning or type(outcome) is Spawns
+                self._ended.append((path, outcome))
             self._wake()
 
     def _wake(self) -> None:

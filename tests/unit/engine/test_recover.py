@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.task import StepCommit, Sweep, TaskState, row_of
 from everstep.domain.values import JsonObject
+from everstep.ports.marks import Mark
 from everstep.ports.store import Claim, Commit, Dead, Stale
+from everstep.ports.tool import Transient
 from everstep.testing.engine import TestEngine
 from tests.unit.engine.plans import Tools
 
@@ -178,4 +181,28 @@ async def test_a_walk_that_dies_of_a_defect_is_told_of_and_taken_up_again(
     assert [(one["reason"], one["recoveries"]) for one in told] == [("walk_died", n) for n in recoveries]
     assert tools.calls["echo"] == len(recoveries) + (status == "completed")
     assert len([said for said, _ in engine.sink.notes if said == "a walk died"]) == len(recoveries)
+    await engine.close()
+
+
+async def test_a_call_that_dies_of_a_defect_before_it_is_made_takes_its_walk_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the walk would wait for its end for ever, and nobody would hear of it."""
+    tools = Tools()
+    engine = TestEngine(tools.all())
+    await engine.open()
+    find, defects = engine.store.marks.find, [RuntimeError("nobody thought of this")]
+
+    async def found(*asked: Any) -> Mark | None:
+        if defects:
+            raise defects.pop()
+        return await find(*asked)
+
+    monkeypatch.setattr(engine.store.marks, "find", found)
+    tools.raises["echo"] = [Transient("busy"), None]
+    task = await engine.start(Plan.from_dict({"name": "p", "steps": [{"id": "a", "tool": "test.echo", "with": {}}]}))
+    await engine.clock.advance("1m")
+    assert (await task.refresh()).status == "completed"
+    assert [one.data["reason"] async for one in task.events() if one.type == "task.recovered"] == ["walk_died"]
+    assert [said for said, _ in engine.sink.notes if said == "a walk died"] == ["a walk died"]
     await engine.close()

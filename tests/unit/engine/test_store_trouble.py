@@ -9,8 +9,9 @@ import pytest
 from everstep.authoring.plan import Plan
 from everstep.domain.errors import Unavailable
 from everstep.domain.values import JsonObject
+from everstep.ports.tool import Transient
 from everstep.testing.engine import TestEngine
-from tests.unit.engine.plans import Tools, plan_of
+from tests.unit.engine.plans import Tools, finish, plan_of
 
 HOLD: JsonObject = {"id": "once", "tool": "test.once", "needs": []}
 WAIT: JsonObject = {"id": "w", "tool": "wait", "with": {"event": "paid", "key": "k"}, "needs": []}
@@ -188,3 +189,27 @@ async def test_a_command_that_nobody_heard_of_is_carried_out(
     assert hard.left == 0
     await engine.clock.advance("5s")
     assert (await asyncio.wait_for(task.result(), 60)).status == "completed"
+
+
+async def test_a_second_try_waits_until_the_store_tells_how_far_the_first_one_came(
+    engine: TestEngine, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools.raises["echo"] = [Transient("busy"), None]
+    hard = trouble(engine.store.marks, "find", monkeypatch, times=3)
+    task = await engine.start(plan_of({"id": "a", "tool": "test.echo", "with": {}}))
+    assert (await finish(engine, task)).status == "completed"
+    assert hard.left == 0
+    assert tools.calls["echo"] == 2
+
+
+async def test_a_call_that_is_given_up_while_the_store_is_away_was_never_made(
+    engine: TestEngine, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools.raises["echo"] = [Transient("busy"), None]
+    trouble(engine.store.marks, "find", monkeypatch, times=10_000)
+    task = await engine.start(plan_of({"id": "a", "tool": "test.echo", "with": {}}))
+    await engine.clock.advance("1m")
+    await task.cancel()
+    await engine.clock.advance("1m")
+    assert (await task.refresh()).status == "cancelled"
+    assert tools.calls["echo"] == 1

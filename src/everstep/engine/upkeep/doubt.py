@@ -13,10 +13,10 @@ from everstep.domain.errors import StoreError
 from everstep.domain.ids import Instant
 from everstep.domain.states import HELD
 from everstep.domain.task import Lease
-from everstep.engine.commit import STORE_WAIT_MS
 from everstep.engine.errands import give_up
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
+from everstep.engine.patience import STORE_WAIT_MS
 from everstep.ports.store import TaskFilter
 
 PAGE: Final = 500
