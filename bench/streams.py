@@ -1,7 +1,7 @@
 """Commit to client: many WebSocket clients on 50 tasks, 20 events a second in total; some of them may not read at all.
 
     python -m bench.streams                     1,000 clients, 30 s
-    python -m bench.streams --slow 200          200 of them never read
+    python -m bench.streams --slow 200          200 of them never read, or a byte a second
 
 The server is a process of its own. What is measured is from the return of the commit to the moment a client has the
 event; beside it, from the time that the event carries, which is before its flush. Exit 1 where a target is missed.
@@ -17,6 +17,7 @@ import tempfile
 import time
 from base64 import b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,15 @@ def deaf(url: str, token: str) -> socket.socket:
     return one
 
 
+async def sip(ears: Sequence[socket.socket]) -> None:
+    """A byte a second of each, until it is cut off."""
+    while True:
+        await asyncio.sleep(1)
+        for ear in ears:
+            with suppress(OSError):
+                ear.recv(1, socket.MSG_DONTWAIT)
+
+
 async def measure(clients: int, slow: int, seconds: float, folder: Path) -> dict[str, Any]:
     """All clients against a server of its own."""
     tokens = -(-clients // SOCKETS_PER_TOKEN)
@@ -181,6 +191,7 @@ async def measure(clients: int, slow: int, seconds: float, folder: Path) -> dict
         await asyncio.sleep(3)
         before = process.memory_info().rss
         ears = [await asyncio.to_thread(deaf, where["url"], named[number]) for number in range(slow)]
+        sipping = asyncio.create_task(sip(ears[::2]))
         cpu, began = process.cpu_times(), time.monotonic()
         heard.measuring = True
         most = before
@@ -193,9 +204,9 @@ async def measure(clients: int, slow: int, seconds: float, folder: Path) -> dict
         server.stdin.write("\n")
         server.stdin.flush()
         told = json.loads(await asyncio.to_thread(server.stdout.readline))
-        for one in readers:
+        for one in (*readers, sipping):
             one.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
+        await asyncio.gather(*readers, sipping, return_exceptions=True)
         for ear in ears:
             ear.close()
         return {
@@ -211,7 +222,7 @@ async def measure(clients: int, slow: int, seconds: float, folder: Path) -> dict
         }
     finally:
         server.kill()
-        server.wait()
+        server.communicate()
 
 
 def figures(heard: Heard, committed: dict[str, float]) -> dict[str, Any]:
@@ -245,7 +256,7 @@ def missed(found: dict[str, Any]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.streams", description=__doc__)
     parser.add_argument("--clients", type=int, default=1000)
-    parser.add_argument("--slow", type=int, default=0, help="of these so many never read")
+    parser.add_argument("--slow", type=int, default=0, help="of these so many never read, or a byte a second")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--serve", nargs=3, metavar=("FOLDER", "TOKENS", "SECONDS"), help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -7,6 +7,7 @@ Made of `proof.toml` and of the lines that the suites leave behind, never by han
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -51,6 +52,7 @@ def main() -> int:
         "commit": commit,
         "older": sum(one != commit for one in shown.values()),
         "faults": [*figures(rows, lines)],
+        "seen": [*sights(rows["seen"], lines)],
         "peers": [*newest(lines, "peer ")],
         "parts": [*newest(lines, "part ")],
     }
@@ -58,8 +60,10 @@ def main() -> int:
     PAGE.write_text("\n".join(page(rows, report)) + "\n", encoding="utf-8")
     README.write_text(readme_page(), encoding="utf-8")
     bad = sum(one["failed"] for one in report["faults"])
+    unseen = [one["seen"] for one in report["seen"] if one["times"] == 0]
     print(f"written: {PAGE.relative_to(ROOT)}, {len(lines)} trials, {bad} of them with violations")
-    return 1 if bad else 0
+    print(f"never seen: {', '.join(unseen) or 'nothing'}")
+    return 1 if bad or unseen else 0
 
 
 def machine() -> Json:
@@ -76,23 +80,56 @@ def figures(rows: Mapping[str, Any], lines: Iterable[Json]) -> Iterator[Json]:
     """Per fault: trials, kills, states, violations, seeds and time, of the newest line of each trial."""
     last = {(line["fault"], line["seed"]): line for line in lines}
     for name, row in rows["faults"].items():
-        mine = [
-            line for (fault, _), line in last.items() if any(f"{fault} ".startswith(start) for start in row["lines"])
-        ]
+        mine = [line for (fault, _), line in last.items() if of_any(fault, row["lines"])]
         yield {
             "fault": name,
             "what": row["what"],
             "command": row["command"],
             "tests": row["tests"],
-            "trials": sum(line.get("trials", 1) for line in mine),
+            "trials": sum(trials_of(line, row) for line in mine),
             "kills": sum(line.get("kills", 0) for line in mine),
             "states": sum(line.get("states", 0) for line in mine),
             "asked": sum(line.get("asked", 0) for line in mine),
             "failed": sum(line["verdict"] == "failed" for line in mine),
             "not_run": sorted({line["why"] for line in mine if line["verdict"] == "not_run"}),
             "seeds": spoken(sorted({line["seed"] for line in mine})),
-            "seconds": round(sum(line["seconds"] for line in mine)),
+            "seconds": round(sum(seconds_of(line) for line in mine)),
         }
+
+
+def of_any(fault: str, starts: Iterable[str]) -> bool:
+    """Whether a line is one of those."""
+    return any(f"{fault} ".startswith(start) for start in starts)
+
+
+def trials_of(line: Json, row: Json) -> int:
+    """How much a line stands for: what the row counts of it, or what it says itself, or once."""
+    if "trials" in row:
+        return sum(counted(line, name) for name in row["trials"])
+    return int(line.get("trials", 1))
+
+
+def seconds_of(line: Json) -> float:
+    """How long it took; a part is judged after its time."""
+    return float(line["took_s"] if "took_s" in line else line["seconds"])
+
+
+def counted(line: Json, name: str) -> int:
+    """How often something was done or seen: by a trial, or by a part in the JSON that it said last."""
+    said: Json = {}
+    with contextlib.suppress(ValueError):
+        said = dict(json.loads(line.get("said", "{}")))
+    found = {**said, **line, **line.get("seen", {})}.get(name, 0)
+    return len(found) if isinstance(found, list) else int(found)
+
+
+def sights(rows: Mapping[str, Any], lines: Sequence[Json]) -> Iterator[Json]:
+    """What a long run must have seen, or it has proved nothing, and how often it was; None: nobody has looked."""
+    last = {(line["fault"], line["seed"]): line for line in lines}
+    for name, row in rows.items():
+        looked = [(line, of[1]) for (fault, _), line in last.items() for of in row["of"] if of_any(fault, [of[0]])]
+        times = sum(counted(line, what) for line, what in looked)
+        yield {"seen": name, "what": row["what"], "times": times if looked else None, "tests": row["tests"]}
 
 
 def newest(lines: Iterable[Json], start: str) -> Iterator[Json]:
@@ -126,6 +163,7 @@ def page(rows: Mapping[str, Any], report: Json) -> Iterator[str]:
     for one in report["faults"]:
         for why in one["not_run"]:
             yield f"\n{one['fault']} was not run: {why}"
+    yield from seen(report["seen"])
     yield from run_of(report["parts"])
     yield from beside(report["peers"])
     for name, title in (
@@ -135,6 +173,20 @@ def page(rows: Mapping[str, Any], report: Json) -> Iterator[str]:
     ):
         yield from table(title, rows[name])
     yield from advisories()
+
+
+def seen(rows: Sequence[Json]) -> Iterator[str]:
+    """How often each was seen."""
+    yield ""
+    yield "## What must have been seen"
+    yield ""
+    yield "Else nothing was proved of it: a run that has not seen one of these fails."
+    yield ""
+    yield "| | what | times | small form |"
+    yield "|---|---|---:|---|"
+    for row in rows:
+        times = "" if row["times"] is None else row["times"]
+        yield f"| {row['seen']} | {row['what']} | {times} | `{row['tests'][0]}` |"
 
 
 def run_of(parts: Sequence[Json]) -> Iterator[str]:

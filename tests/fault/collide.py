@@ -1,7 +1,7 @@
 """Everything at once: calls that end in the moment in which their time does, while somebody cancels and pauses, and
 the lease is lost. Whatever comes first, a task ends once.
 
-    python -m tests.fault.collide                 1,000 collisions, into the results
+    python -m tests.fault.collide                 1,000 collisions, into the results; --all: another number
     python -m tests.fault.collide --seed 7        one again, told act by act
 """
 
@@ -70,6 +70,7 @@ def main() -> int:
     """One, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--all", type=int, default=SEEDS)
     given = parser.parse_args()
     if given.seed is not None:
         with nowhere():
@@ -78,13 +79,13 @@ def main() -> int:
         print("\n".join([*(f"{act.turns:>3} {act.what} {act.draw:.3f}" for act in script_of(given.seed)), *wrong]))
         return 1 if wrong else 0
     results, bad, seen = Results.of_this_commit(), 0, Counter[str]()
-    for first in range(1, SEEDS, CHUNK):
+    for first in range(1, given.all, CHUNK):
         line = results.once("F44", first, partial(play, first, CHUNK))
         bad += line["verdict"] != "passed"
         seen += Counter(line["seen"])
         print(f"collisions {first} to {first + CHUNK - 1}: {line['verdict']} {line['violations'][:2]}", flush=True)
     ends = ", ".join(f"{seen[name]} {name}" for name in (*ENDS, "attempt.timed_out", "attempt.abandoned", "late_write"))
-    print(f"{SEEDS} collisions: {ends}; {bad} hundreds with violations")
+    print(f"{given.all} collisions: {ends}; {bad} hundreds with violations")
     return 1 if bad else 0
 
 

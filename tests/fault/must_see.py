@@ -1,6 +1,6 @@
 """What a long suite must have seen, or it has proved nothing: counted where it happens, or read from the journal.
 
-`proof.toml` says which counts of which suites stand for what (`[seen]`).
+`proof.toml` says which counts of which suites stand for what (`[seen]`); the report of `make torture` fails for a zero.
 """
 
 from collections import Counter

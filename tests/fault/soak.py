@@ -168,8 +168,10 @@ async def soak(folder: Path, *, tasks: int, seconds: float) -> dict[str, Any]:
             samples.append(Sample.now(store))
             if seconds:
                 await asyncio.sleep((time.monotonic() - round_began) * (1 / LOAD - 1))
+        done: Any = (await engine.desk.info()).details
+    grouped = done["units"] - done["flushes"]
     took = time.monotonic() - began
-    return {"tasks": len(samples) * TASKS, "seconds": round(took), "ends": ends, **told(samples)}
+    return {"tasks": len(samples) * TASKS, "seconds": round(took), "ends": ends, "grouped": grouped, **told(samples)}
 
 
 def told(samples: list[Sample]) -> dict[str, Any]:

@@ -19,5 +19,6 @@ def test_nothing_grows_with_the_number_of_tasks() -> None:
     found = json.loads(done.stdout)
     assert found["tasks"] == TASKS
     assert found["ends"]["completed"] >= 0.9 * TASKS
+    assert found["grouped"] > 0
     assert found["blocks_grew"] < 0.1
     assert found["rss_mb_grew"] < 0.1

@@ -65,7 +65,8 @@ def parts(*, release: bool) -> tuple[Part, ...]:
     pytest = "pytest -q -p no:cacheprovider"
     return (
         Part("fleet", f"tests.fault.fleet_campaign 1000 1 {'200 500 1000' if release else '50 200 300'}",
-             25 * times, lane="alone"),
+             20 * times, lane="alone"),
+        Part("crowds", "tests.fault.crowds", 5, lane="alone"),
         Part("lease", f"{pytest} tests/fault/test_lease.py", 4, lane="alone", environ={"EVERSTEP_TEST_BUSY_S": "120"}),
         Part("kills", f"everstep.torture --kills {kills} --points {points}", 40 * times),
         Part("calls", "tests.fault.calls", 20 * times),
@@ -86,6 +87,12 @@ def parts(*, release: bool) -> tuple[Part, ...]:
         Part("model", f"{pytest} --timeout 0 tests/model", 12 * times,
              environ={"EVERSTEP_TEST_EXAMPLES": "20000" if release else "1000"}),
         Part("temporal", f"tests.fault.temporal_campaign {200 if release else 30}", 12 * (4 if release else 1)),
+        Part("values", f"tests.fault.no_result --all {100_000 if release else 20_000}", 8 * (5 if release else 1)),
+        Part("fuzz", f"tests.fault.fuzz --all {200_000 if release else 30_000}", 6 * (8 if release else 1)),
+        Part("collisions", f"tests.fault.collide --all {5_000 if release else 1_000}", 4 * (5 if release else 1)),
+        Part("dropped", f"tests.fault.dropped --all {5_000 if release else 1_000}", 4),
+        Part("seam", f"tests.fault.seam --all {1_000 if release else 500}", 4),
+        Part("halves", f"tests.fault.half_said --all {2_000 if release else 500}", 4 * (4 if release else 1)),
         Part("agents", "everstep.torture.agent_kills", 6),
         Part("proxy", "tests.fault.proxy_kills", 12),
         Part("leftovers", "tests.fault.leftovers", 6),
