@@ -7,12 +7,15 @@ import asyncio
 import contextlib
 import gc
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
-from everstep.testing.clock import VirtualClock
+from everstep.testing.clock import VirtualClock, VirtualTimer
 
 TURNS_MAX = 5_000
+INCARNATION: ContextVar[int] = ContextVar("INCARNATION", default=0)
+"""Whose work it is: everything that an engine begins inherits it, so that all of it can be stopped."""
 
 
 async def calm() -> None:
@@ -29,6 +32,18 @@ class CalmClock(VirtualClock):
 
     async def settle(self) -> None:
         await calm()
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> VirtualTimer:
+        """In the name of whoever wants it; of somebody who is frozen, when it has thawed."""
+        whose = copy_context()
+        return super().call_later(seconds, lambda: self._called(whose, call))
+
+    def _called(self, whose: Context, call: Callable[[], None]) -> None:
+        loop: Any = asyncio.get_running_loop()
+        if whose.get(INCARNATION, 0) == getattr(loop, "frozen", None):
+            loop.call_soon(call, context=whose)
+        else:
+            whose.copy().run(call)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@
 
 A seed draws a script (what somebody does, which faults come, how long things take) and the order in which the loop runs
 what is ready. Faults: the engine dies and another takes over; another takes over while the first still believes it is
-alive, so that its late writes have to be refused; commits are refused by a failing store. In half of the seeds every
+alive, or is frozen in the middle of something for up to three leases, so that its late writes have to be refused;
+commits are refused by a failing store. In half of the seeds every
 verb of the store and every call takes its time, as on a machine with too much to do. Then all faults stop, every
 question is answered, and every task has to end, slow as the store may be. The checker judges journal and effects. The
 store is the one of a disk, its SQL and its ledger, on a database in memory; or, as drawn, the one of dictionaries.
@@ -35,9 +36,9 @@ from everstep.testing import TestEngine
 from everstep.testing.clock import VirtualClock
 from everstep.testing.timeline import journal_of
 from everstep.torture.checker import Bounds, judge
-from everstep.torture.history import Logs
+from everstep.torture.history import Frozen, Logs
 from everstep.torture.results import Line, Results, verdict
-from tests.fault.calm import CalmClock, nowhere
+from tests.fault.calm import INCARNATION, CalmClock, nowhere
 from tests.fault.must_see import listen, told
 from tests.fault.sim_world import SHAPES, World
 from tests.fault.slow_store import SimStore
@@ -59,6 +60,7 @@ ACTS = (
     "twin",
     "refuse",
 )
+MOVES_TIME = ("advance", "freeze")
 LENGTH_MAX = 40
 DRAWN = ("plain", "busy")
 """The shapes that a seed chooses from."""
@@ -66,6 +68,10 @@ HEAL_ROUNDS = 400
 SEEDS, CHUNK = 20_000, 100
 ENDED = ("completed", "failed", "cancelled")
 LATENCIES_MS = (0, 20, 400, 3_000)
+LEASES_MS = 3 * 30_000
+"""So long an engine is frozen at most."""
+TASKS_MAX, PLACES = 6, 3
+CALLS_MAX = TASKS_MAX * PLACES
 PATIENCE = 20_000
 """Timers that may fire before somebody who asked has an answer."""
 STORES: dict[str, Callable[[VirtualClock, random.Random, int], SimStore | SqlInMemory]] = {
@@ -84,14 +90,15 @@ class Act(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """What a seed draws first: how long a verb of the store takes at most, which plan the tasks have, which store, and
-    whether tools change from engine to engine.
+    """What a seed draws first: how long a verb of the store takes at most, which plan the tasks have, which store,
+    whether tools change from engine to engine, and whether the first of two who carry the same is frozen meanwhile.
     """
 
     latency_ms: int = 0
     shape: str = "plain"
     store: str = "dictionaries"
     changing: bool = False
+    freezing: bool = False
 
 
 QUICK = Options()
@@ -112,9 +119,27 @@ class SimLoop(asyncio.SelectorEventLoop):
         self._chance = chance
         self.held_back: list[Any] = []
         """Those that could run as well."""
+        self.frozen: int | None = None
+        """Whose work is not done."""
+        self._stopped: list[Any] = []
+
+    def thaw(self) -> None:
+        """It goes on where it was, and knows nothing of the time that has passed."""
+        self.frozen = None
+        self._ready.extend(self._stopped)  # type: ignore[attr-defined]
+        self._stopped.clear()
+
+    def _stop(self) -> None:
+        ready = self._ready  # type: ignore[attr-defined]
+        stopped = [one for one in ready if one._context.get(INCARNATION, 0) == self.frozen]
+        for one in stopped:
+            ready.remove(one)
+        self._stopped += stopped
 
     def _run_once(self) -> None:
         ready = self._ready  # type: ignore[attr-defined]
+        if self.frozen is not None:
+            self._stop()
         if len(ready) > 1:
             ready.rotate(-self._chance.randrange(len(ready)))
             first, *self.held_back = ready
@@ -142,6 +167,7 @@ class Simulation:
         self._engines: list[TestEngine] = []
         self._tasks: list[str] = []
         self._births = 0
+        self._slept: list[Frozen] = []
 
     async def run(self) -> list[str]:
         """The script, then healing; what the checker says."""
@@ -150,14 +176,15 @@ class Simulation:
         for act in self._script:
             for _ in range(act.turns):
                 await asyncio.sleep(0)
-            work = getattr(self, f"_{act.what}")(act.draw)
+            what = "freeze" if act.what == "twin" and self._options.freezing else act.what
+            work = getattr(self, f"_{what}")(act.draw)
             try:
-                await (work if act.what == "advance" else self._through(work))  # who moves time need not be waited for
+                await (work if what in MOVES_TIME else self._through(work))  # who moves time need not be waited for
             except EverstepError:
                 continue  # what is refused is refused
         stuck = await self._heal()
         self._store.hurry()
-        logs = Logs(effects=tuple(self._world.effects))
+        logs = Logs(effects=tuple(self._world.effects), frozen=tuple(self._slept))
         journal = await journal_of(self._store)
         self.seen += told(journal)
         found = judge(journal, logs, Bounds(max_recoveries=1000, healed=not stuck))
@@ -189,6 +216,7 @@ class Simulation:
     async def _born(self) -> None:
         self._births += 1
         number = self._births
+        INCARNATION.set(number)
         config: dict[str, Any] = {"engine": {"max_recoveries": 1000}, "pools": {"narrow": 2}}
         store = cast("SimStore", self._store)  # as far as a TestEngine looks, each is one
         engine = TestEngine(self._world.tools(str(number)), seed=number, store=store, clock=self._clock, config=config)
@@ -207,7 +235,7 @@ class Simulation:
         await self._clock.advance(f"{int(draw * 3000) + 1}ms")
 
     async def _start(self, draw: float) -> None:
-        if len(self._tasks) < 6:
+        if len(self._tasks) < TASKS_MAX:
             task = await self._now.start(Plan.from_dict(SHAPES[self._options.shape]), key=f"k{len(self._tasks)}-{draw}")
             self._tasks.append(task.id)
 
@@ -257,6 +285,25 @@ class Simulation:
             self._engines.remove(first)
             await self._die(first)
 
+    async def _freeze(self, draw: float) -> None:
+        """It stops wherever it is; another takes over, for a while; then it wakes, and dies a little later.
+
+        No beat tells it here that it has slept, so it makes each call that it was about to make.
+        """
+        first, number, loop = self._now, self._births, asyncio.get_running_loop()
+        assert isinstance(loop, SimLoop)
+        loop.frozen = number
+        INCARNATION.set(self._births + 1)
+        self.seen["frozen"] += 1
+        await self._through(self._born())
+        await self._clock.advance(f"{int(draw * LEASES_MS) + 1}ms")
+        loop.thaw()
+        self._slept += [Frozen(number, self._clock.now())] * CALLS_MAX
+        for _ in range(int(draw * 60)):
+            await asyncio.sleep(0)
+        self._engines.remove(first)
+        await self._through(self._die(first))
+
     async def _refuse(self, draw: float) -> None:
         self._store.fail(draw)
 
@@ -292,7 +339,7 @@ def options_of(seed: int) -> Options:
     chance = random.Random(f"options {seed}")
     slow = chance.random() < 0.5
     latency_ms, shape = chance.choice(LATENCIES_MS[1:]) if slow else 0, chance.choice(DRAWN)
-    return Options(latency_ms, shape, chance.choice([*STORES]), chance.random() < 0.25)
+    return Options(latency_ms, shape, chance.choice([*STORES]), chance.random() < 0.25, chance.random() < 0.5)
 
 
 class Story(NamedTuple):

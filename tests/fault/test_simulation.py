@@ -48,7 +48,7 @@ def test_a_task_that_is_claimed_again_before_its_old_walk_has_heard_of_it_is_wal
 @pytest.mark.parametrize("seed", [4703, 4803, 5481])
 def test_what_was_written_without_an_answer_is_looked_up_of_breakers_too(seed: int) -> None:
     """These seeds found it: nobody heard of the commit that closed a breaker, and whoever waited for it stood still."""
-    assert simulate(seed, script_of(seed), replace(options_of(seed), store="sql"))[0] == []
+    assert simulate(seed, script_of(seed), replace(as_it_was(seed), store="sql"))[0] == []
 
 
 def test_a_call_may_be_cut_off_for_a_pause_that_became_a_cancel_meanwhile() -> None:
@@ -57,8 +57,8 @@ def test_a_call_may_be_cut_off_for_a_pause_that_became_a_cancel_meanwhile() -> N
 
 
 def as_it_was(seed: int) -> Options:
-    """When these seeds found something, there was one store."""
-    return replace(options_of(seed), store="dictionaries")
+    """When these seeds found something, there was one store, and nobody was frozen."""
+    return replace(options_of(seed), store="dictionaries", freezing=False)
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -70,8 +70,17 @@ def test_a_seed_is_a_story_that_can_be_told_again(store: str) -> None:
 def test_what_must_be_seen_is_seen() -> None:
     """A few seeds are enough; `proof.toml` says what each of them stands for."""
     seen = play(1, LOOKED_AT)["seen"]
-    names = ("late_write", "lost_sweep", "paused_intent", "void_grant", "uncertain", "commit_unheard", "commit_refused")
-    assert {name for name in names if not seen[name]} == set()
+    names = {"late_write", "lost_sweep", "paused_intent", "void_grant", "uncertain", "commit_unheard", "commit_refused"}
+    assert {name for name in names | {"frozen"} if not seen[name]} == set()
+
+
+def test_who_was_frozen_wakes_and_does_what_it_was_about_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen only if it is not expected: otherwise nothing of an engine would go on after a pause of its process."""
+    script, options = script_of(143), options_of(143)
+    story = simulate(143, script, options)
+    assert (story.wrong, story.seen["frozen"] > 0) == ([], True)
+    monkeypatch.setattr("tests.fault.simulate.CALLS_MAX", 0)
+    assert any("acted" in what for what in simulate(143, script, options).wrong)
 
 
 def test_the_store_is_drawn_too() -> None:
