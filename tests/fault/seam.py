@@ -3,9 +3,9 @@
     python -m tests.fault.seam                    500 watchers, into the results
     python -m tests.fault.seam --all 50           so many
 
-They come, at any place, while a task does one step after another as fast as it can. Each has to hear all that follows
-its place, once and in order. Whether something fell into the seam is seen from outside: the journal had come further
-when a watcher was live than when it was greeted.
+They come, at any place, while a task makes one call after another until all of them are live. Each has to hear all
+that follows its place, once and in order. Whether something fell into the seam is seen from outside: the journal had
+come further when a watcher was live than when it was greeted.
 """
 
 import argparse
@@ -13,40 +13,59 @@ import asyncio
 import random
 import sys
 from collections import Counter
+from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from everstep.client import Client
+from everstep.domain.errors import Conflict
 from everstep.torture.results import Line, Results, verdict
 from tests.e2e.cutting import Mortal
-from tests.fault.watchers import Heard, holes, naps, standing, told, watching
+from tests.fault.watchers import Heard, holes, standing, told, watching
 
-ALL, CHUNK, AT_ONCE, STEPS = 500, 50, 25, 300
+ALL, CHUNK, AT_ONCE, CALLS = 500, 50, 25, 5_000
 EVERY_LINE = 5
 """Every fifth watches all tasks."""
-SEAMS_MIN = 0.2
+SLOW = 1013
+SEAMS_MIN = 0.1
 """At least into this share of the seams something has to fall, or nothing was tried."""
 
 
-async def watch(mortal: Mortal, task: str, after: int | None) -> Heard:
-    """From a place to the end; None: all tasks, from the beginning."""
-    path = "/v1/events?after=0-00000000"
-    if after is not None:
-        path = f"/v1/tasks/{task}/events?after={after}&until=end&ticks=0"
-    heard = Heard()
-    async with watching(f"http://127.0.0.1:{mortal.port}", mortal.token, path) as socket:
-        await told(socket, heard, asyncio.Event(), () if after is not None else (task,))
+def calls() -> dict[str, Any]:
+    """More calls than anybody waits for."""
+    step = {"id": "a", "tool": "sim.sleep", "for_each": [*range(CALLS)], "with": {"seconds": 0}, "parallel": 8}
+    return {"name": "calls", "steps": [step]}
+
+
+async def watch(mortal: Mortal, task: str, after: int | None, live: asyncio.Event) -> Heard:
+    """From a place to the end; None: all tasks, from the beginning. Who was let go for being slow comes back."""
+    heard, place = Heard(), after or 0
+    while True:
+        path = f"/v1/tasks/{task}/events?after={place}&until=end&ticks=0"
+        if after is None:
+            path = f"/v1/events?after={(heard.events[-1][2] if heard.events else None) or '0-00000000'}"
+        async with watching(f"http://127.0.0.1:{mortal.port}", mortal.token, path) as socket:
+            await told(socket, heard, live, () if after is not None else (task,))
+        if heard.code != SLOW:
+            break
+        heard.code, place = None, heard.events[-1][1] if heard.events else place
+    live.set()  # or over before
     return heard
 
 
 async def rush(mortal: Mortal, client: Client, watchers: int, chance: random.Random) -> tuple[list[str], int]:
     """One task, and those who come meanwhile; what is wrong, and into how many seams something fell."""
-    task = (await client.create(plan=naps(STEPS, 0, 0)))["id"]
-    head, coming = 0, list[tuple[int | None, asyncio.Task[Heard]]]()
+    task = (await client.create(plan=calls()))["id"]
+    head, coming, live = 0, list[tuple[int | None, asyncio.Task[Heard]]](), [asyncio.Event() for _ in range(watchers)]
     for number in range(watchers):
         after = None if number % EVERY_LINE == 0 else chance.randint(0, head)
-        coming.append((after, asyncio.create_task(watch(mortal, task, after))))
+        coming.append((after, asyncio.create_task(watch(mortal, task, after, live[number]))))
         head = (await client.get(task))["seq"]  # so that each comes a little later
-    heard = [(after, await one) for after, one in coming]
+    for one in live:
+        await one.wait()
+    with suppress(Conflict):  # it has ended before
+        await client.cancel(task)
+    heard = [(after, await watching) for after, watching in coming]
     last = (await client.get(task))["seq"]
     who = {True: "who watches all tasks", False: "who watches one"}
     wrong = [found for after, one in heard for found in holes(one.seqs_of(task), after or 0, last, who[after is None])]
