@@ -5,7 +5,7 @@ import pytest
 from bench.streams import TARGETS, missed
 from tests.fault.crowds import play
 
-CLIENTS, DEAF, SECONDS = 100, 5, 8.0
+CLIENTS, DEAF, SECONDS = 100, 5, 12.0
 SMALL = '[events]\nqueue_bytes = "64KiB"\n'
 """So that who does not read is noticed within seconds."""
 FAST = {name: 0 for name in TARGETS if name.endswith("_ms")}
