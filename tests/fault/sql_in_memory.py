@@ -95,7 +95,7 @@ class Written:
         if commits and self.refused:
             self.refused -= 1
             raise Unavailable("the store fails")
-        told = self._ledger.write(units)
+        told = self._ledger.write(units, _nobody_waits)
         await self._slowness.wait()
         if commits and self.unheard:
             self.unheard -= 1
@@ -107,7 +107,11 @@ class Written:
 
     def submit_blocking(self, unit: Unit, _timeout_s: float) -> object:
         """For whoever is not on the loop."""
-        return self._ledger.write((unit,))[0]
+        return self._ledger.write((unit,), _nobody_waits)[0]
+
+
+def _nobody_waits() -> None:
+    """One commit at a time."""
 
 
 class Kept:

@@ -2,13 +2,17 @@
 
 The thread takes whatever is queued when the last flush ends, so a lone writer never waits for company and many share
 one flush. There is no timer. A caller that is cancelled loses its answer, never its write.
+
+While the disk flushes, the interpreter is free. So when more is queued, the answers of a batch are told as the next one
+is about to be flushed: their tasks go on meanwhile. And when many come at once, half of them are written first, so that
+somebody can.
 """
 
 import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +26,8 @@ BATCH_UNITS_MAX: Final = 256
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 WAITING_UNITS_MAX: Final = 16_384
 WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
+HALVED_FROM_UNITS: Final = 32
+"""So many at once are written in two halves."""
 AGAIN_S: Final = 1.0
 
 
@@ -39,8 +45,11 @@ T_contra = TypeVar("T_contra", bound=Sized, contravariant=True)
 class Writer(Protocol[T_contra]):
     """What the thread calls. Only the thread calls it."""
 
-    def write(self, units: Sequence[T_contra]) -> Sequence[object]:
-        """One transaction; an answer per unit, an exception standing for a refusal. Raises if nothing is durable."""
+    def write(self, units: Sequence[T_contra], flushing: Callable[[], None]) -> Sequence[object]:
+        """One transaction; an answer per unit, an exception standing for a refusal. Raises if nothing is durable.
+
+        `flushing` is called, once or more often, before it waits for a disk or a server.
+        """
 
     def idle(self) -> float | None:
         """Nothing is queued; in how many seconds to call again, None: when there is work."""
@@ -79,6 +88,8 @@ class GroupCommit(Generic[U]):
     _outbox: list[Sent[U]] = field(default_factory=list)
     _backlog: deque[Sent[U]] = field(default_factory=deque)
     """Handed over and in no batch yet; the thread's own."""
+    _untold: tuple[list[Sent[U]], Sequence[object] | Exception] | None = None
+    """The last batch and its answers, until somebody hears them."""
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
     _closed: bool = False
@@ -168,6 +179,8 @@ class GroupCommit(Generic[U]):
             batch = self._next_batch()
             if batch:
                 self._flush(batch)
+            if not self._backlog and self._queue.empty():
+                self._tell()
             at_rest = not last and not self._backlog and self._queue.empty()
             wait_s = self._rest() if at_rest else None
         self.writer.close()
@@ -191,14 +204,16 @@ class GroupCommit(Generic[U]):
         return False
 
     def _next_batch(self) -> list[Sent[U]]:
-        """As much of the backlog as a batch may hold."""
+        """As much of the backlog as a batch may hold; a half of it if otherwise nobody had anything to do."""
         batch: list[Sent[U]] = []
         units = size_bytes = 0
+        halved = self._untold is None and len(self._backlog) >= HALVED_FROM_UNITS
+        most = min(BATCH_UNITS_MAX, len(self._backlog) // 2) if halved else BATCH_UNITS_MAX
         while self._backlog:
             sent = self._backlog[0]
             units += len(sent.units)
             size_bytes += sent.size_bytes
-            if batch and (units > BATCH_UNITS_MAX or size_bytes > BATCH_BYTES_MAX):
+            if batch and (units > most or size_bytes > BATCH_BYTES_MAX):
                 break
             batch.append(self._backlog.popleft())
         return batch
@@ -208,7 +223,7 @@ class GroupCommit(Generic[U]):
         answers: Sequence[object] | Exception
         began = time.perf_counter()
         try:
-            answers = self.writer.write(units)
+            answers = self.writer.write(units, self._tell)
         except Exception as error:  # noqa: BLE001 -- whoever waits must learn it, and the thread must live
             answers = error
         tally = self.tally
@@ -216,7 +231,14 @@ class GroupCommit(Generic[U]):
         tally.seconds.observe(time.perf_counter() - began)
         tally.units += len(units)
         tally.largest = max(tally.largest, len(units))
-        self._answer(batch, answers)
+        self._tell()  # if it did not come to a flush
+        self._untold = (batch, answers)
+
+    def _tell(self) -> None:
+        """Whoever was answered last hears of it."""
+        if self._untold is not None:
+            untold, self._untold = self._untold, None
+            self._answer(*untold)
 
     def _answer(self, batch: list[Sent[U]], answers: Sequence[object] | Exception) -> None:
         """One wake-up of the loop for the whole batch; a loop that is gone has nobody who waits."""

@@ -29,14 +29,18 @@ class FakeWriter:
     batches: list[list[int]] = field(default_factory=list)
     gate: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    flushes: bool = True
+    """Whether it says when it begins to wait."""
     refuse: Exception | None = None
     waits: list[float | None] = field(default_factory=list)
     idled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     breaks: list[Exception] = field(default_factory=list)
     closed: bool = False
 
-    def write(self, units: Sequence[Unit]) -> Sequence[object]:
+    def write(self, units: Sequence[Unit], flushing: Callable[[], None]) -> Sequence[object]:
         self.batches.append([unit.name for unit in units])
+        if self.flushes:
+            flushing()
         self.began.release()
         self.gate.acquire()
         if self.refuse is not None:
@@ -80,6 +84,59 @@ async def test_what_queues_during_a_flush_shares_the_next(writer: FakeWriter) ->
     assert (group.tally.flushes, group.tally.units, group.tally.largest) == (2, 101, 100)
     await group.stop()
     assert writer.closed
+
+
+async def test_who_was_answered_goes_on_while_the_next_batch_is_flushed(writer: FakeWriter) -> None:
+    group = started(writer)
+    first = asyncio.ensure_future(group.submit([Unit(0)]))
+    await writer.has_begun()
+    second = asyncio.ensure_future(group.submit([Unit(1)]))
+    await asyncio.sleep(0)
+    writer.gate.release()
+    await writer.has_begun()
+    assert await first == [0]
+    assert not second.done()
+    writer.gate.release()
+    assert await second == [10]
+    await group.stop()
+
+
+async def test_who_was_answered_waits_no_longer_than_for_the_next_batch_whatever_becomes_of_it(
+    writer: FakeWriter,
+) -> None:
+    writer.flushes = False
+    group = started(writer)
+    first = asyncio.ensure_future(group.submit([Unit(0)]))
+    await writer.has_begun()
+    second = asyncio.ensure_future(group.submit([Unit(1)]))
+    await asyncio.sleep(0)
+    writer.gate.release()
+    await writer.has_begun()
+    writer.refuse = StoreFull("full")
+    writer.gate.release()
+    assert await first == [0]
+    with pytest.raises(StoreFull):
+        await second
+    await group.stop()
+
+
+async def test_of_many_at_once_half_are_written_first(writer: FakeWriter) -> None:
+    """While the others are flushed their tasks go on; without that, either the disk or the interpreter would rest."""
+    group = started(writer)
+    at_once = [asyncio.ensure_future(group.submit([Unit(number)])) for number in range(1, 101)]
+    await writer.has_begun()
+    writer.gate.release()
+    await writer.has_begun()
+    early = [list(await one) for one in at_once[:50]]
+    assert not any(one.done() for one in at_once[50:])
+    writer.gate.release()
+    assert [*early, *[list(await one) for one in at_once[50:]]] == [[number * 10] for number in range(1, 101)]
+    assert [len(batch) for batch in writer.batches] == [50, 50]
+    few = [asyncio.ensure_future(group.submit([Unit(number)])) for number in range(groupcommit.HALVED_FROM_UNITS - 1)]
+    writer.gate.release()
+    await asyncio.gather(*few)
+    assert len(writer.batches) == 3
+    await group.stop()
 
 
 @pytest.mark.parametrize("size_bytes", [1, groupcommit.BATCH_BYTES_MAX // 4])

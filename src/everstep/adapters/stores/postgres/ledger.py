@@ -9,7 +9,7 @@ says what became of it: nothing is ever sent again blindly.
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -52,6 +52,8 @@ class PgLedger:
         self._guards = Guards()
         self._desk: PgDesk | None = None
         self._number = 0
+        self._flushing: Callable[[], None] = _nothing
+        """Called when what follows is up to the server."""
         self._next_try = 0.0
         self._backoff_s = BACKOFF_MIN_S
         self.trouble: StoreError | None = None
@@ -71,8 +73,9 @@ class PgLedger:
 
     # --- what group commit calls ---
 
-    def write(self, units: Sequence[Unit]) -> Sequence[object]:
+    def write(self, units: Sequence[Unit], flushing: Callable[[], None]) -> Sequence[object]:
         """One transaction. Raises StoreError if none of it is known to be durable."""
+        self._flushing = flushing
         try:
             return self._again_and_again(units)
         except BUSY as error:
@@ -147,9 +150,11 @@ class PgLedger:
             if self._fault is not no_fault:
                 message.sync()
                 self._strike(units, "before")
+            self._flushing()
         return answers
 
     def _step_by_step(self, desk: PgDesk, units: Sequence[Unit]) -> Sequence[object]:
+        self._flushing()
         self._begin(desk)
         try:
             answers = self._in_bulk(desk, units)
@@ -242,6 +247,7 @@ class PgLedger:
             return desk
         if self.trouble is not None and time.monotonic() < self._next_try:
             raise Unavailable(self.trouble.message)
+        self._flushing()
         try:
             connection = _verified(self._setup)
         except psycopg.Error as error:
@@ -259,6 +265,10 @@ class PgLedger:
         self.trouble = said if isinstance(said, StoreError) else Unavailable(said.message)
         self._next_try = time.monotonic() + self._backoff_s * random.uniform(0.5, 1.0)  # noqa: S311 -- no secret
         self._backoff_s = min(BACKOFF_MAX_S, 2 * self._backoff_s)
+
+
+def _nothing() -> None:
+    """Nobody waits yet."""
 
 
 def _came_late(unit: Unit, answer: object) -> bool:

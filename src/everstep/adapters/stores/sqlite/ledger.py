@@ -79,16 +79,17 @@ class Ledger:
 
     # --- what group commit calls ---
 
-    def write(self, units: Sequence[Unit]) -> Sequence[object]:
+    def write(self, units: Sequence[Unit], flushing: Callable[[], None]) -> Sequence[object]:
         """One transaction. Raises StoreError if none of it is known to be durable."""
         if self.trouble is not None:
+            flushing()  # to mend takes as long as it takes
             self._mend()
         if self.trouble is not None:
             raise type(self.trouble)(self.trouble.message, code=self.trouble.code)
         desk = self._desk
         assert desk is not None
         try:
-            return self._transact(desk, units)
+            return self._transact(desk, units, flushing)
         except FATAL as error:
             self._fail(error)
             raise translate(error) from error
@@ -120,15 +121,16 @@ class Ledger:
 
     # --- a batch ---
 
-    def _transact(self, desk: SqliteDesk, units: Sequence[Unit]) -> Sequence[object]:
-        _begin(desk)
+    def _transact(self, desk: SqliteDesk, units: Sequence[Unit], flushing: Callable[[], None]) -> Sequence[object]:
+        _begin(desk, flushing)
         try:
             answers = self._in_bulk(desk, units)
         except (Mismatch, apsw.ConstraintError):
             self._undo(desk)
-            _begin(desk)
+            _begin(desk, flushing)
             answers = [self._alone(desk, unit) for unit in units]
         self._strike(units, "before")
+        flushing()
         desk.run("commit")
         self._guards.keep()
         self._strike(units, "after")
@@ -262,9 +264,10 @@ class Ledger:
             self._fault("checkpoint.truncate.after")
 
 
-def _begin(desk: SqliteDesk) -> None:
+def _begin(desk: SqliteDesk, flushing: Callable[[], None]) -> None:
     for _ in range(1, BUSY_TRIES):
         with suppress(apsw.BusyError):
             desk.run("begin")
             return
+        flushing()
     desk.run("begin")
