@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Coroutine
 from typing import IO, Any, Final, TypeVar
@@ -25,6 +26,7 @@ T = TypeVar("T")
 CONFIRM_S: Final = 2.0
 DRAIN_S: Final = 0.5
 LOOK_S: Final = (0.05, 0.5)
+MAXRSS_BYTES: Final = 1 if sys.platform == "darwin" else 1024
 """How often a child is looked at: at first, and after ten seconds."""
 
 
@@ -219,7 +221,7 @@ class Child:
         with contextlib.suppress(ChildProcessError):
             _, status, used = os.wait4(process.pid, 0 if gone else os.WNOHANG)
             process.returncode = os.waitstatus_to_exitcode(status)
-            self._watched.counted(used.ru_utime + used.ru_stime)
+            self._watched.counted(used.ru_utime + used.ru_stime, used.ru_maxrss * MAXRSS_BYTES)
 
     def _judged(self, process: "subprocess.Popen[bytes]", *, gone: bool) -> Ended:
         code = process.returncode

@@ -179,7 +179,7 @@ class GroupCommit(Generic[U]):
             batch = self._next_batch()
             if batch:
                 self._flush(batch)
-            if not self._backlog and self._queue.empty():
+            if self._untold is not None and not self._backlog and self._queue.empty():
                 self._tell()
             at_rest = not last and not self._backlog and self._queue.empty()
             wait_s = self._rest() if at_rest else None
@@ -231,7 +231,8 @@ class GroupCommit(Generic[U]):
         tally.seconds.observe(time.perf_counter() - began)
         tally.units += len(units)
         tally.largest = max(tally.largest, len(units))
-        self._tell()  # if it did not come to a flush
+        if self._untold is not None:  # it did not come to a flush
+            self._tell()
         self._untold = (batch, answers)
 
     def _tell(self) -> None:
