@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from everstep.adapters.stores.postgres import ledger as ledgers
-from everstep.adapters.stores.postgres import moving
+from everstep.adapters.stores.postgres import moving, readers
 from everstep.adapters.stores.postgres.connect import connect, read
 from everstep.adapters.stores.postgres.migrate import migrate, migrate_down, migrations
 from everstep.adapters.stores.postgres.opening import IDLE_MS
@@ -18,7 +18,7 @@ from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.postgres.store import PgStore
 from everstep.adapters.stores.sql.moving import move
 from everstep.domain.errors import LeaseLost, StoreLocked, StoreRefused, Unavailable
-from everstep.domain.ids import Instant, Seq
+from everstep.domain.ids import Instant, Seq, TaskId
 from everstep.domain.rate import Rate
 from everstep.domain.task import StepCommit
 from everstep.ports.store import Commit, Committed, Created, Stale, TaskFilter
@@ -201,6 +201,34 @@ async def test_a_batch_that_arrives_after_it_was_looked_for_writes_nothing(
             assert isinstance(answer, Committed)
             assert await on.seqs(state.id) == [1, 2, 3]
             await on.sound()
+
+
+@pytest.mark.parametrize("what", ["commit", "load"])
+async def test_an_answer_that_does_not_come_is_given_up(url: str, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """What stands between has lost the server and says nothing: the connection is, and the next one is another."""
+    monkeypatch.setattr(readers, "READ_MAX_S", 0.5)
+    monkeypatch.setattr(readers, "LATE_S", 0.0)
+    with Proxy(url) as proxy:
+        async with opened(proxy.url) as on:
+            state = await on.held()
+            on.store._hold.ledger._desk.connection.answer_s = 0.5  # type: ignore[attr-defined]
+            proxy.turn("half open")
+            commit = f.step_commit(state, proposals=(f.proposal(ONE),))
+            asking = asyncio.ensure_future(_done(on, state.id, commit if what == "commit" else None))
+            await asyncio.to_thread(proxy.swallowed.wait)
+            proxy.turn(None)
+            async with asyncio.timeout(30):
+                await asking
+            assert await on.seqs(state.id) == ([1, 2, 3] if what == "commit" else [1, 2])
+            await on.sound()
+
+
+async def _done(on: Scene, task: TaskId, commit: StepCommit | None) -> None:
+    """The commit, or the task is read."""
+    if commit is None:
+        assert (await on.load(task)).id == task
+    else:
+        assert isinstance(await on.commit(commit), Committed)
 
 
 async def test_a_connection_that_is_cut_is_opened_again(url: str) -> None:

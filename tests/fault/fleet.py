@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -105,13 +105,13 @@ class Fleet:
         said = (self.folder / "workers.log").read_text()
         return sum(f'"ready","pid":{worker.pid},' in said for worker in self.workers if worker.poll() is None)
 
-    def hire(self, count: int = 1, *words: str) -> None:
-        """More workers; all have the same name, if nobody says otherwise."""
+    def hire(self, count: int = 1, *words: str, before: Sequence[str] = ()) -> None:
+        """More workers; all have the same name, if nobody says otherwise. `before`: what their command begins with."""
         for _ in range(count):
             with (self.folder / "workers.log").open("ab") as log:
                 self.workers.append(
                     subprocess.Popen(
-                        self.command("worker", "--json", *words),
+                        [*before, *self.command("worker", "--json", *words)],
                         cwd=self.folder,
                         env=self._environ,
                         stdin=subprocess.DEVNULL,
@@ -166,18 +166,21 @@ class Fleet:
         return [await insist(partial(engine.start, loaded, key=f"k{n}")) for n in range(count)]
 
     async def finish(self, engine: Engine, count: int, patience_s: float = PATIENCE_S) -> None:
-        """Until all have ended; whoever asks about an uncertain call is answered from the log of what was done."""
+        """Until all have ended."""
         until = time.monotonic() + patience_s
         while True:
             tasks = (await insist(engine.desk.info)).tasks
             if tasks.get("completed") == count:
                 return
             assert time.monotonic() < until, (tasks, (self.folder / "workers.log").read_text()[-3000:])
-            pauses = await insist(engine.inbox)
-            for pause in pauses:
-                with suppress(EverstepError):
-                    await self._answer(pause)
+            await self.heed(engine)
             await asyncio.sleep(0.1)
+
+    async def heed(self, engine: Engine) -> None:
+        """Whoever asks about an uncertain call is answered from the log of what was done."""
+        for pause in await insist(engine.inbox):
+            with suppress(EverstepError):
+                await self._answer(pause)
 
     async def _answer(self, pause: Pause) -> None:
         assert pause.type == "uncertainOutcome", pause

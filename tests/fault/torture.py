@@ -87,6 +87,7 @@ def parts(*, release: bool) -> tuple[Part, ...]:
         Part("model", f"{pytest} --timeout 0 tests/model", 12 * times,
              environ={"EVERSTEP_TEST_EXAMPLES": "20000" if release else "1000"}),
         Part("temporal", f"tests.fault.temporal_campaign {200 if release else 30}", 12 * (4 if release else 1)),
+        Part("wires", f"tests.fault.wires --all {500 if release else 80}", 20 * (7 if release else 1)),
         Part("values", f"tests.fault.no_result --all {100_000 if release else 20_000}", 8 * (5 if release else 1)),
         Part("fuzz", f"tests.fault.fuzz --all {200_000 if release else 30_000}", 6 * (8 if release else 1)),
         Part("collisions", f"tests.fault.collide --all {5_000 if release else 1_000}", 4 * (5 if release else 1)),

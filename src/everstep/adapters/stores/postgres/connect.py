@@ -5,19 +5,22 @@ No connection has a state of its own: behind pgbouncer the next transaction may 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.domain.errors import EverstepError, StoreFull, StoreRefused, Unavailable, Validation
 
 Durability: TypeAlias = Literal["power", "process"]
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+T = TypeVar("T")
 
 CONNECT_S: Final = 5
+ANSWER_S: Final = 12.0
+"""Longer than any of our statements may take: the server ends them after 10 s."""
 VERSION_MIN: Final = 150_000
 _PATIENCE: Final[dict[str, Any]] = {
     "connect_timeout": CONNECT_S,
@@ -70,18 +73,35 @@ def translate(error: psycopg.Error) -> EverstepError:
     return kind(f"{text}: {said}" if said else text)
 
 
-def connect(url: str) -> Connection:
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """One that is given up when nobody answers: what stands between may take our bytes and have lost the server."""
+
+    answer_s: float | None = None
+    """So long an answer may take; None: as long as it takes."""
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        try:
+            return super().wait(gen, interval, self.answer_s if timeout is None else timeout)
+        except psycopg.OperationalError as error:
+            if error.sqlstate is None:  # not the server's word: what comes later would answer something else
+                self.pgconn.finish()
+            raise
+
+
+def connect(url: str, *, answer_s: float | None = ANSWER_S) -> Connection:
     """A connection that begins and ends its transactions itself; values are merged by the driver.
 
     Nothing is prepared on a server process that may be another one next time.
     """
-    return psycopg.connect(
+    connection = Connection.connect(
         url,
         autocommit=True,
         prepare_threshold=None,
         cursor_factory=psycopg.ClientCursor,
         **{name: value for name, value in _PATIENCE.items() if name not in said_in(url)},
     )
+    connection.answer_s = answer_s
+    return connection
 
 
 def said_in(url: str) -> dict[str, Any]:

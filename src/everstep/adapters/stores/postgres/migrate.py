@@ -76,7 +76,7 @@ def migrate(connection: Connection, at: Instant, *, known: Sequence[Migration], 
 
 def migrate_at(url: str, at: Instant) -> int:
     """The same, from an address."""
-    with translated(), connect(url) as connection:
+    with translated(), connect(url, answer_s=None) as connection:
         return migrate(connection, at, known=migrations())
 
 

@@ -51,7 +51,7 @@ class PgLeaving:
 @contextmanager
 def leaving(url: str, at: Instant, silent_ms: int) -> Iterator[PgLeaving]:
     """Hold it closed; raises StoreLocked while somebody works on it."""
-    with translated(), connect(url) as connection:
+    with translated(), connect(url, answer_s=None) as connection:
         refuse_other(connection, migrations())
         read(connection, "close_store")
         working = [name for (name,) in read(connection, "list_living", (silent_ms,))]
@@ -72,7 +72,7 @@ class PgArriving:
 
     def fill(self, cargo: Cargo, seal: Seal) -> int:
         """Everything, or nothing; how many tasks. Raises Conflict if something is there already."""
-        with translated(), connect(self._url) as connection, connection.transaction():
+        with translated(), connect(self._url, answer_s=None) as connection, connection.transaction():
             arriving = bool(read(connection, "get_meta", (ARRIVING,)))
             if not arriving and read(connection, "is_empty") != [(True,)]:
                 raise not_empty(self.place)
@@ -97,7 +97,7 @@ class PgArriving:
 @contextmanager
 def arriving(url: str, at: Instant) -> Iterator[PgArriving]:
     """A database with our schema, empty or not."""
-    with translated(), connect(url) as connection:
+    with translated(), connect(url, answer_s=None) as connection:
         migrate(connection, at, known=migrations())
     yield PgArriving(url)
 

@@ -5,7 +5,15 @@ from typing import Final
 
 from everstep.adapters.stores.chain import Seal, seal_with
 from everstep.adapters.stores.one_kind import KIND, refuse_other_kind
-from everstep.adapters.stores.postgres.connect import Connection, Durability, connect, read, translated, verify
+from everstep.adapters.stores.postgres.connect import (
+    ANSWER_S,
+    Connection,
+    Durability,
+    connect,
+    read,
+    translated,
+    verify,
+)
 from everstep.adapters.stores.postgres.migrate import migrations, refuse_other
 from everstep.adapters.stores.sql.moving import ARRIVING, MOVED, refuse_closed
 from everstep.domain.record import record
@@ -39,12 +47,13 @@ class Setup:
 
 def prepare(setup: Setup, worker: Worker, clock: Clock) -> tuple[Connection, int]:
     with translated():
-        connection = connect(setup.url)
+        connection = connect(setup.url, answer_s=None)  # while the store is being moved it waits
         try:
             verify(connection, setup.durability)
             version = refuse_other(connection, migrations())
             with connection.transaction():
                 register(connection, worker, clock)
+            connection.answer_s = ANSWER_S
         except BaseException:
             connection.close()
             raise

@@ -1,6 +1,7 @@
 """Beats, on a connection of their own: a busy writer does not delay them."""
 
 from contextlib import suppress
+from typing import Final
 
 import psycopg
 
@@ -8,6 +9,9 @@ from everstep.adapters.stores.postgres.connect import Connection, connect, trans
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.domain.errors import LeaseLost
 from everstep.domain.ids import Instant, Millis, WorkerId
+
+ANSWER_S: Final = 5.0
+"""A beat is small; there has to be time for another one before the lease is over."""
 
 
 class Beats:
@@ -38,5 +42,5 @@ class Beats:
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self._url)
+            self._connection = connect(self._url, answer_s=ANSWER_S)
         return self._connection

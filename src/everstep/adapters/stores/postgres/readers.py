@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 READERS_MAX: Final = 4
 READ_MAX_S: Final = 10.0
+LATE_S: Final = 2.0
+"""The server itself ends what takes longer than that; an answer that is so late will not come."""
 
 
 class PgReader:
@@ -29,7 +31,9 @@ class PgReader:
         self, name: str, values: Any = None, *, within_s: float | None = None, writes: bool = False
     ) -> list[tuple[Any, ...]]:
         """All rows of a named statement, in a transaction that has its patience in the same message."""
-        text = question(name, READ_MAX_S if within_s is None else within_s, writes=writes)
+        patience_s = READ_MAX_S if within_s is None else within_s
+        self._connection.answer_s = patience_s + LATE_S
+        text = question(name, patience_s, writes=writes)
         cursor = self._connection.execute(text, values)
         rows: list[tuple[Any, ...]] = []
         more: bool | None = True
