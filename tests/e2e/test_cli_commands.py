@@ -36,6 +36,10 @@ def test_help_lists_everything_and_loads_nothing(here: Project) -> None:
     assert here.python(code).splitlines()[-1] == "none"
 
 
+def test_help_of_a_command_made_of_commands_has_its_examples_line_by_line(here: Project) -> None:
+    assert "\nExamples:\n  everstep mcp\n  everstep mcp install cursor --write\n" in here.run("mcp", "--help").out
+
+
 def cpu_s(here: Project, *words: str) -> float:
     """CPU time of a command, which a busy machine does not stretch as it does the clock on the wall."""
     before = os.times()

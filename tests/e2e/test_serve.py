@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.commands import Project
+from tests.postgres import schema
 
 PLAN = (
     "name: nap\nsteps:\n  - {id: a, tool: text.join, with: {texts: [a, b]}}\n  - {id: b, tool: wait, with: {for: 1h}}\n"
@@ -167,6 +168,20 @@ def test_tokens_are_made_and_revoked_at_the_command_line(server: Server) -> None
     server.stop()
     assert project.run("open").code == 6
     assert project.run("token", "ls").out.count("local") >= 1
+
+
+def test_a_fresh_link_for_a_server_on_a_database_is_asked_of_that_server(project: Project) -> None:
+    with schema() as url:
+        project.write("everstep.toml", f'store = "{url}"\n')
+        process = project.start("serve", "--port", "0")
+        assert process.stdout is not None
+        at = process.stdout.readline().split()[-1]
+        refused = project.run("open")
+        assert (refused.code, "everstep --server URL open" in refused.err) == (6, True)
+        assert project.run("--server", at, "open").out.startswith(f"{at}/#code=")
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+        assert f"another one: everstep --server {at} open" in err
 
 
 def test_commands_speak_to_a_server_elsewhere(server: Server) -> None:

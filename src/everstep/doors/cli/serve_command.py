@@ -107,7 +107,8 @@ def _greet(current: Session, settings: Settings, ready: Json) -> None:
     if settings.serve.ui and not is_built():
         current.say("  warning   the dashboard is not built here: python scripts/build_dashboard.py", "yellow")
     current.say(f"  sign in   {ready['sign_in_url']}")
-    current.say("            (good once, for 10 minutes; another one: everstep open)", "dim")
+    another = "everstep open" if settings.store_path else f"everstep --server {ready['url']} open"
+    current.say(f"            (good once, for 10 minutes; another one: {another})", "dim")
     current.say(f"  programs  {ready['url']}/v1   Authorization: Bearer $(cat {shown_path(settings.token_path)})")
     current.say("  stop      Ctrl-C", "dim")
 

@@ -96,14 +96,15 @@ def revoke(id: str) -> int:
     return perform(Need.RECORD, act)
 
 
-@click.command(cls=Verb, epilog="everstep open\neverstep open @last")
+@click.command(cls=Verb, epilog="everstep open\neverstep open @last\neverstep --server https://tasks.example.org open")
 @click.argument("task", required=False)
 def open(task: str | None) -> int:  # noqa: A001 -- the command's own name
     """Open the served engine in a browser, signed in; without a browser, the link is enough."""
 
     async def act(connection: Connection, session: Session) -> int:
         if connection.own or isinstance(connection, EmptyStore):
-            raise EngineClosed("nothing is served here", what_to_do="everstep serve")
+            do = "everstep serve; of a database, or elsewhere: everstep --server URL open"
+            raise EngineClosed("nothing is served here", what_to_do=do)
         found = None if task is None else await find_task(connection, task)
         made = await ask(connection, "POST", path_of("sign-in-codes"), {})
         base, code = made["url"].split("/#", 1)

@@ -116,12 +116,16 @@ class Verb(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
         """Say where the other options are, and the examples."""
-        if self.epilog:
-            with formatter.section("Examples"):
-                for line in self.epilog.strip().splitlines():
-                    formatter.write(f"{' ' * formatter.current_indent}{line.strip()}\n")
+        _write_examples(self.epilog, formatter)
         formatter.write_paragraph()
         formatter.write_text("Options of every command (--json, --plain, -q, -v, …): everstep --help")
+
+
+def _write_examples(lines: str | None, formatter: click.HelpFormatter) -> None:
+    if lines:
+        with formatter.section("Examples"):
+            for line in lines.strip().splitlines():
+                formatter.write(f"{' ' * formatter.current_indent}{line.strip()}\n")
 
 
 class Group(click.Group):
@@ -133,6 +137,10 @@ class Group(click.Group):
         kwargs["context_settings"] = {**_HELP, **kwargs.get("context_settings", {})}
         super().__init__(*args, **kwargs)
         self.params += global_options(hidden=True)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
+        """Examples, line by line."""
+        _write_examples(self.epilog, formatter)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -178,6 +186,10 @@ class Doorway(Group):
         """What it can do comes before how."""
         self.format_commands(ctx, formatter)
         click.Command.format_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A hint, no example."""
+        click.Command.format_epilog(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- as above
         """The list by purpose, without loading anything."""
