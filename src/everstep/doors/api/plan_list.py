@@ -21,39 +21,41 @@ LAST: Final = 20
 
 async def list_all(back: Backing, asked: Asked) -> Response:
     """Every plan of the operator's folders that can be read, and every durable function, by name."""
-    return reply({"items": [await _row(back, asked, spec) for spec in _plans(back)], "next_cursor": None})
+    return reply({"items": [await _row(back, asked, name, spec) for name, spec in _plans(back)], "next_cursor": None})
 
 
 async def get(back: Backing, asked: Asked) -> Response:
     """One of them, with its plan in normal form, and as somebody would write it."""
-    script = back.desk.scripts.get(asked.params["name"])
-    spec = script.plan if script is not None else _read(find_plan(asked.params["name"], back.settings.plans_dirs))
+    name = asked.params["name"]
+    script = back.desk.scripts.get(name)
+    spec = script.plan if script is not None else _read(find_plan(name, back.settings.plans_dirs))
     if spec is None:
-        return reply({"name": asked.params["name"], "valid": False})
-    return reply({**await _row(back, asked, spec), "plan": to_json(spec), "plan_text": format_yaml(spec)})
+        return reply({"name": name, "valid": False})
+    return reply({**await _row(back, asked, name, spec), "plan": to_json(spec), "plan_text": format_yaml(spec)})
 
 
-def _plans(back: Backing) -> Iterator[PlanSpec]:
+def _plans(back: Backing) -> Iterator[tuple[str, PlanSpec]]:
+    """By the name that starts it: a file's may be another than the one written in it."""
     files = plan_files(back.settings.plans_dirs)
     known = {name: script.plan for name, script in back.desk.scripts.items()}
     for name in sorted(files.keys() | known.keys()):
         spec = known[name] if name in known else _read(files[name])
         if spec is not None:
-            yield spec
+            yield name, spec
 
 
 def _read(file: Path) -> PlanSpec | None:
     return read_plan(file.read_bytes(), file=str(file)).plan
 
 
-async def _row(back: Backing, asked: Asked, spec: PlanSpec) -> JsonObject:
+async def _row(back: Backing, asked: Asked, name: str, spec: PlanSpec) -> JsonObject:
     which = TaskFilter(owner=asked.who.owner, plan_name=spec.name, limit=LAST)
     tasks = (await back.desk.list(which)).items
     ended = [one for one in tasks if one.row.status in TERMINAL]
     lengths = sorted(_length_s(ended))
     done = sum(one.row.status is TaskStatus.COMPLETED for one in ended)
     return {
-        "name": spec.name,
+        "name": name,
         "title": spec.title,
         "description": spec.description,
         "inputs": [{"name": one.name, "schema": one.schema, "required": one.required} for one in spec.inputs],

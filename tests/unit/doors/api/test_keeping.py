@@ -226,6 +226,18 @@ async def test_plans_of_the_operator_say_how_they_fared(tools: Tools, tmp_path: 
         assert codes(await window.refused("GET", "/v1/plans/none")) == (404, "not_found")
 
 
+async def test_a_plan_is_listed_under_the_name_that_starts_it(tools: Tools, tmp_path: Path) -> None:
+    (tmp_path / "weekly.plan.yaml").write_text("name: brief\nsteps: [{id: a, tool: test.echo}]\n")
+    settings = load_settings({"plans.dirs": [str(tmp_path)]}, env={})
+    async with TestEngine(tools.all()) as engine:
+        window = Window(engine, settings)
+        (plan,) = (await window.good("GET", "/v1/plans"))["items"]
+        assert plan["name"] == "weekly"
+        task = await window.good("POST", "/v1/tasks", {"plan_name": plan["name"]})
+        await engine.clock.advance("1s")
+        assert (await window.good("GET", "/v1/plans/weekly"))["last"][0]["task"] == task["id"]
+
+
 @pytest.mark.parametrize(
     ("name", "status"), [("test.well", "healthy"), ("test.ill", "unhealthy"), ("test.echo", "unknown")]
 )
