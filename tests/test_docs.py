@@ -12,12 +12,14 @@ import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
 import yaml
 
 from everstep import Plan
+from everstep.domain.events import Body, Unknown
 from everstep.doors.cli.main import everstep
 from everstep.settings import load_settings
 from everstep.wire.plan import read_plan
@@ -60,6 +62,14 @@ def test_what_the_architecture_names_is_there() -> None:
     assert [name for name in lost if not [*package.rglob(name), *package.rglob(f"{name}.py")]] == []
     rooms = {path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {room for room in rooms if f"`{room}/`" not in text} == set()
+
+
+def test_every_event_is_described() -> None:
+    """By its type, with the fields that stand in its data."""
+    page = (ROOT / "docs/reference/events.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.partition("## Types")[2].splitlines() if line.startswith("| `")]
+    told = [name for row in rows for name in re.findall(r"`([a-z_]+\.[a-z_]+)`", row)]
+    assert sorted(told) == sorted(body.TYPE for body in get_args(Body) if body is not Unknown)
 
 
 def as_plan(block: str, folder: Path) -> None:
