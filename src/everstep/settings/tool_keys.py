@@ -121,7 +121,7 @@ TOOL_FAMILIES: Final[dict[str, Key]] = {
         f"{_MODEL}.price_in",
         AMOUNT,
         0,
-        "what a million tokens of questions cost, in `cost_unit`",
+        "what a million tokens of questions cost, in the unit of `limits.cost`",
         within=(0, 1_000_000),
     ),
     "llm.endpoints.*.price_out": _key(
