@@ -44,8 +44,21 @@ def _members(name: str, owner: type) -> Iterator[str]:
     rows = [
         f"| `{one}{_signature(value)}` | {_said(value)} |" for one, value in members if inspect.isroutine(value)
     ] + [f"| `{one}` | {_said(value)} |" for one, value in members if isinstance(value, property)]
+    said = "unless the family says otherwise" if name == "ToolAdapter" else "what it does"
+    plain = _plain(owner)
+    if rows or plain:
+        yield from ("", f"### {name}")
     if rows:
-        yield from ("", f"### {name}", "", "| call | what it does |", "|---|---|", *rows)
+        yield from ("", f"| call | {said} |", "|---|---|", *rows)
+    if plain:
+        yield from ("", f"{'Also' if rows else 'Has'} {', '.join(f'`{one}`' for one in plain)}.")
+
+
+def _plain(owner: type) -> list[str]:
+    """What its name says all about: fields, and properties without words."""
+    fields = getattr(owner, "__dataclass_fields__", None) or getattr(owner, "__struct_fields__", ())
+    silent = [one for one, value in inspect.getmembers(owner) if isinstance(value, property) and not _said(value)]
+    return sorted({one for one in [*fields, *silent] if not one.startswith("_")})
 
 
 def _signature(value: object) -> str:

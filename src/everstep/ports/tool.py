@@ -264,7 +264,10 @@ class Serving(Protocol):
 
 
 class ToolError(Exception):
-    """What a tool author may say. Dies in `engine/classify.py`."""
+    """What a tool raises to say what went wrong; in a durable function, what a call raises that failed for good.
+
+    Of a tool's nothing leaves `engine/classify.py`.
+    """
 
     category = "internal"
 
