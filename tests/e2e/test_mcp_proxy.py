@@ -26,6 +26,12 @@ def calls(folder: Path) -> list[str]:
     return [line.split()[0] for line in log.read_text().splitlines()] if log.exists() else []
 
 
+def said(folder: Path, *words: str) -> str:
+    """What a command prints, which must succeed."""
+    command = [sys.executable, "-m", "everstep", *words]
+    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True).stdout
+
+
 @asynccontextmanager
 async def client(folder: Path, *, proxied: bool = True, behind: tuple[str, ...] = ()) -> AsyncIterator[Any]:
     from mcp.client.session import ClientSession
@@ -63,6 +69,18 @@ async def test_the_same_tools_prompts_resources_and_results(tmp_path: Path) -> N
     assert beside.pop("fail")["content"] == without.pop("fail")["content"]
     assert beside == without
     assert calls(tmp_path) == ["add", "add", "fail"] * 2
+
+
+@pytest.mark.parametrize(
+    ("more", "tools"), [("", 0), (f"command = {json.dumps(SERVER)}\ntools = ['add']\n", 1)], ids=["alone", "added too"]
+)
+async def test_what_the_settings_say_of_a_proxied_server_holds(tmp_path: Path, more: str, tools: int) -> None:
+    """Its effects, in a section that other commands live with, also where plans call the same server."""
+    (tmp_path / "everstep.toml").write_text(f"[mcp.servers.little]\n{more}effects = {{ add = 'pure' }}\n")
+    async with client(tmp_path) as session:
+        assert (await session.call_tool("add", {"n": 1})).is_error is False
+    assert said(tmp_path, "tools").count("mcp.little.") == tools
+    assert '"effect":"pure"' in said(tmp_path, "--store", ".everstep/proxy/little.db", "show", "@last", "--events")
 
 
 @pytest.mark.req("X.5")

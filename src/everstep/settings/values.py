@@ -96,6 +96,11 @@ class Settings:
         said = Said(value=checked(BY_NAME["store"], url, place), source=place, folder=self.base)
         return build({**self.said, "store": said}, self.base, self.runtime, self.token)
 
+    def without(self, table: str) -> "Settings":
+        """The same, but for what was said below `table`."""
+        kept = {name: said for name, said in self.said.items() if not name.startswith(f"{table}.")}
+        return build(kept, self.base, self.runtime, self.token)
+
     def source_of(self, key: str) -> str:
         """Who said so: `default`, `flag`, a variable, or a file and its line."""
         return self.said[key].source

@@ -20,6 +20,8 @@ def mcp_tools(settings: Settings, secrets: KnownSecrets) -> Iterator[McpTools]:
     """One family for each server; raises SettingsError."""
     client, walls = client_of(settings), walls_of(settings)
     for name, table in settings.tables(FAMILY).items():
+        if not table.keys() & {"command", "url", "tools", "resources"}:
+            continue  # a word on a server that only a proxy stands before
         effects = {key.removeprefix("effects."): Effect(str(said)) for key, said in table.items() if "effects." in key}
         offer = Offer(
             name=name,

@@ -53,7 +53,7 @@ async def serve_proxy(
     assert settings.store_path is not None
     store = settings.store_path.parent / "proxy" / f"{name}.db"
     store.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    own = settings.with_store(str(store))
+    own = settings.with_store(str(store)).without(f"mcp.servers.{name}")  # its tools are those of the proxy
     remote = Proxied(settings, name, behind.command, behind.url)
     try:
         family = await remote.open()
