@@ -4,7 +4,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +56,7 @@ def _members(name: str, owner: type) -> Iterator[str]:
 
 def _plain(owner: type) -> list[str]:
     """What its name says all about: fields, and properties without words."""
-    fields: Iterable[str] = getattr(owner, "__dataclass_fields__", None) or getattr(owner, "__struct_fields__", ())
+    fields = [*getattr(owner, "__dataclass_fields__", ()), *getattr(owner, "__struct_fields__", ())]
     silent = [one for one, value in inspect.getmembers(owner) if isinstance(value, property) and not _said(value)]
     return sorted({one for one in [*fields, *silent] if not one.startswith("_")})
 
