@@ -48,7 +48,7 @@ BINDINGS: Final = (
     "|---|---|",
     '| the id of a step, or its `bind` | its output: `${hits.results[0].url}`, `${hits["a-b"]}` |',
     "| `inputs` | the inputs of the task |",
-    "| `steps.ID` | `status` `error` `attempts` `duration` `tool_used` `skipped_reason` `approval` of a step |",
+    "| `steps.ID` | a step's `status` `error` `attempts` `duration` `tool_used` `skipped_reason` `counts` `approval` |",
     "| `task` | `id` `plan` `created_at` `status` |",
     "| `item`, `index` | within `for_each` |",
     "| `error` | within `fallback` and `finally`: what went wrong |",

@@ -41,7 +41,7 @@ RESOURCE_TOOL: Final = "resource.read"
 """What a step without a tool of its own is."""
 
 _TEXT: Final[JsonObject] = {"type": "string"}
-_STEP_FACTS: Final[JsonObject] = {
+STEP_FACTS: Final[JsonObject] = {
     "type": "object",
     "properties": {
         "status": _TEXT,
@@ -163,7 +163,7 @@ class Lookup:
         if ref.path[0] not in self.ids:
             message = f"no step '{ref.path[0]}'"
             return Nothing(code="unknown_step", message=message, part=1, what="step", among=self.ids)
-        return _follow(Known(schema=_STEP_FACTS, whole=_STEP_FACTS), ref.path[1:], 2, f"steps.{ref.path[0]}")
+        return _follow(Known(schema=STEP_FACTS, whole=STEP_FACTS), ref.path[1:], 2, f"steps.{ref.path[0]}")
 
     def _item(self, ref: Ref, slot: Slot) -> Known | Nothing:
         """An item of what `for_each` goes through, if that is a plain reference."""

@@ -10,6 +10,7 @@ from everstep.domain.bindings import Absent, Found
 from everstep.domain.events import ErrorRecord
 from everstep.domain.graph import Graph
 from everstep.domain.ids import CALL, Instant, StepPath, item_path
+from everstep.domain.progress import item_counts
 from everstep.domain.states import StepStatus
 from everstep.domain.task import StepState, TaskState
 from everstep.domain.values import JsonObject, JsonValue
@@ -67,7 +68,7 @@ class StateScope:
     def step(self, id: str) -> Mapping[str, JsonValue] | None:
         """What `steps.<id>` shows."""
         found = self._state.steps.get(StepPath(id))
-        return None if found is None else step_facts(found)
+        return None if found is None else step_facts(self._state, found)
 
     def _output(self, step: StepState) -> Found | Absent:
         sealed = step.output
@@ -100,8 +101,9 @@ class _SecretNames(dict[str, JsonValue]):
         return f"secret:{name}"
 
 
-def step_facts(step: StepState) -> JsonObject:
+def step_facts(state: TaskState, step: StepState) -> JsonObject:
     """A step as bindings and conditions may look at it."""
+    counts = item_counts(state, step)
     error = step.error.failure if step.error else None
     duration = (step.ended_at - step.started_at) / 1000 if step.ended_at and step.started_at else None
     return {
@@ -111,6 +113,7 @@ def step_facts(step: StepState) -> JsonObject:
         "duration": duration,
         "tool_used": step.tool_used,
         "skipped_reason": step.skip_reason.value if step.skip_reason else None,
+        "counts": None if counts is None else {**counts},
         "approval": step.decision,
     }
 

@@ -9,6 +9,7 @@ from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
 from everstep.authoring.tool import tool
 from everstep.domain.ids import Seq, StepPath, TaskId
+from everstep.domain.lookup import STEP_FACTS
 from everstep.domain.states import StepStatus
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
@@ -89,6 +90,20 @@ async def test_for_each_keeps_order_and_length(engine: TestEngine, tools: Tools)
     result = await finish(engine, await engine.start(plan))
     assert result.outputs == {"all": [{"value": 3}, None, {"value": 2}]}
     assert tools.calls["item"] == 2
+
+
+async def test_whatever_the_check_knows_of_a_step_can_be_read(engine: TestEngine) -> None:
+    """What `plan check` lets pass must not stop a task later."""
+    told = STEP_FACTS["properties"]
+    assert isinstance(told, dict)
+    known = [*told]
+    each: JsonObject = {"id": "each", "tool": "test.echo", "for_each": [1, 2], "with": {"value": "${item}"}}
+    plan = plan_of(each, outputs={name: f"${{steps.each.{name}}}" for name in known})
+    result = await finish(engine, await engine.start(plan))
+    assert result.outputs is not None
+    assert result.outputs.keys() == {*known}
+    assert result.outputs["counts"] == {"total": 2, "completed": 2, "failed": 0, "skipped": 0}
+    assert result.outcome == "success"
 
 
 async def test_for_each_of_nothing_completes(engine: TestEngine) -> None:
