@@ -104,6 +104,33 @@ async def test_a_fork_bomb(place: Path, without: tuple[str, ...]) -> None:
     assert ended.wall_s < 30
 
 
+@BOTH
+@pytest.mark.req("N.2")
+async def test_a_bomb_of_threads(place: Path, without: tuple[str, ...]) -> None:
+    """Threads count as processes do."""
+    lines = "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
+    ended = await ran(place, f"exec python3 -c '{lines}'", Bounds(processes=24), without=without)
+    assert b"can't start new thread" in ended.stderr.data
+    assert ended.wall_s < 30
+
+
+@BOTH
+@pytest.mark.req("N.2")
+async def test_a_bomb_of_empty_files(place: Path, without: tuple[str, ...]) -> None:
+    """They have no bytes, but to make them takes time and room in folders: one of both runs out."""
+    script = "i=0; while :; do : > f$i; i=$((i+1)); done"
+    ended = await ran(place, script, Bounds(cpu_s=1, disk_bytes=1_000_000), without=without)
+    assert ended.over is not None
+    assert ended.over[0] in {"cpu_time", "disk"}
+
+
+@pytest.mark.parametrize("argv", [("x" * 3_000_000,), ("x" * 1000,) * 20_000], ids=["long", "many"])
+async def test_arguments_that_no_program_can_take(place: Path, argv: tuple[str, ...]) -> None:
+    ended = await Child(Program(argv=("/bin/echo", *argv), cwd=str(place), uid=UID)).run()
+    assert (ended.begun, ended.exit_code) == (False, 126)
+    assert b"Argument list too long" in ended.stderr.data
+
+
 @pytest.mark.skipif(best_roots() is None, reason="no control groups here")
 @pytest.mark.req("7.2", "R.2")
 async def test_one_that_works_for_long_gets_half_a_core(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +155,32 @@ async def test_no_group_is_left(place: Path) -> None:
     assert [found for folder in roots.folders.values() for found in folder.glob(mine)] == []
 
 
+FLOODS = {
+    "lines": ("yes", b"y\n"),
+    "no newline": ("yes | tr -d '\\n'", b"y"),
+    "zeros": ("cat /dev/zero", b"\0"),
+    "no text": (r"""yes "$(printf '\377\355\240\200')" """, b"\xff\xed\xa0\x80\n"),
+    "colours": (r"""yes "$(printf '\033[31m')" """, b"\x1b[31m\n"),
+}
+FLOOD_MB = int(os.environ.get("EVERSTEP_TEST_FLOOD_MB", "40"))
+
+
+@pytest.mark.parametrize(("command", "pattern"), FLOODS.values(), ids=list(FLOODS))
 @pytest.mark.req("N.2")
-async def test_an_output_flood(place: Path) -> None:
-    ended = await ran(place, "yes | head -c 20000000", Bounds(output_bytes=1000))
-    assert (len(ended.stdout.data), ended.stdout.size_bytes) == (1000, 20_000_000)
-    assert ended.stdout.digest.hexdigest() == hashlib.sha256(b"y\n" * 10_000_000).hexdigest()
+async def test_an_output_flood(place: Path, command: str, pattern: bytes) -> None:
+    """What is kept is bounded, and so is the memory it takes; how much there was is counted, and named by its hash."""
+    size = FLOOD_MB * 1_000_000
+    me, seen = psutil.Process(), [psutil.Process().memory_info().rss]
+    flowing = asyncio.ensure_future(ran(place, f"{command} | head -c {size}", Bounds(output_bytes=1000)))
+    while not (await asyncio.wait((flowing,), timeout=0.05))[0]:
+        seen.append(me.memory_info().rss)
+    ended = await flowing
+    assert (len(ended.stdout.data), ended.stdout.size_bytes) == (1000, size)
+    assert max(seen) < seen[0] + 64_000_000
+    whole, piece = hashlib.sha256(), pattern * (1_000_000 // len(pattern))
+    for at in range(0, size, len(piece)):
+        whole.update(piece[: size - at])
+    assert ended.stdout.digest.hexdigest() == whole.hexdigest()
 
 
 FILLERS = {
