@@ -165,6 +165,29 @@ def http_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def security_page() -> str:
+    """What the repository says of it, where readers of the docs find it."""
+    title, _, text = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("\n")
+    said = "After this page you know what Everstep holds against attacks, and what it does not."
+    return f"{title}\n{NOTE}\n{said}\n{text.replace('](docs/', '](')}"
+
+
+def decisions_page() -> str:
+    """Every decision record, by its title."""
+    parts = [
+        "# Decisions",
+        NOTE,
+        "After this page you know why things are as they are. Each record has at most forty lines: the question, the",
+        "choice, its reasons and cost, and what would change our mind. A record is never edited; a later one says what",
+        "it replaces.",
+        "",
+    ]
+    for record in sorted((ROOT / "docs" / "adr").glob("*.md")):
+        number, _, title = record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(". ")
+        parts.append(f"{number}. [{title}](adr/{record.name})")
+    return "\n".join(parts) + "\n"
+
+
 def _names(names: Iterable[str]) -> str:
     return " ".join(f"`{name}`" for name in sorted(names))
 
@@ -184,6 +207,8 @@ def _statuses(codes: list[str]) -> str:
 BREAKER: Final = BreakerPolicy()
 MANY: Final = 20
 PAGES: Final = {
+    "docs/decisions.md": decisions_page,
+    "docs/security.md": security_page,
     "docs/concepts/states.md": states_page,
     "docs/concepts/failures.md": failures_page,
     "docs/reference/errors.md": errors_page,
