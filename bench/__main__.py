@@ -33,7 +33,8 @@ def main() -> int:
         for cell in CELLS:
             print(f"round {number + 1} of {given.rounds}, cell {cell}", file=sys.stderr)
             reference = measured(given.folder, "bench.bare_writer", cell)
-            cells[cell].append(Pair(reference, measured(given.folder, "bench.everstep_cells", cell)))
+            walk = measured(given.folder, "bench.bare_walk", cell)
+            cells[cell].append(Pair(reference, walk, measured(given.folder, "bench.everstep_cells", cell)))
     single = single_figures(given.folder)
     print("\n".join(lines(cells, single)))
     missed = list(failures(cells, single))
@@ -90,7 +91,10 @@ def write(cells: dict[str, list[Pair]], single: dict[str, float], missed: list[s
     raw = {
         "reference_sqlite": sqlite3.sqlite_version,
         "cells": {
-            cell: [{"reference": pair.reference, "ours": pair.ours, "ratio": pair.ratio} for pair in pairs]
+            cell: [
+                {"reference": pair.reference, "walk": pair.walk, "ours": pair.ours, "ratio": pair.ratio}
+                for pair in pairs
+            ]
             for cell, pairs in cells.items()
         },
         "single": single,

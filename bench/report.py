@@ -15,14 +15,20 @@ CEILINGS = {"import_ms": 150.0, "help_ms": 250.0, "rss_mb": 60.0}
 
 @dataclass(frozen=True)
 class Pair:
-    """The reference and our cell, measured one right after the other."""
+    """The reference, the bare walk and our cell, measured one right after the other."""
 
     reference: dict[str, Any]
+    walk: dict[str, Any]
     ours: dict[str, Any]
 
     @property
     def ratio(self) -> float:
         return float(self.ours["steps_s"] / self.reference["steps_s"])
+
+    @property
+    def walked(self) -> float:
+        """What the rules of the journal alone leave of the reference."""
+        return float(self.walk["steps_s"] / self.reference["steps_s"])
 
 
 @dataclass(frozen=True)
@@ -49,10 +55,11 @@ def lines(cells: dict[str, list[Pair]], single: dict[str, float]) -> Iterator[st
     """The table for people."""
     yield f"{'cell':<6}{'who':<11}{'steps/s':>26}{'p50 ms':>22}{'p99 ms':>24}{'CPU ms/step':>24}"
     for cell, pairs in cells.items():
-        for who in ("reference", "ours"):
+        for who in ("reference", "walk", "ours"):
             spreads = [Spread.of(getattr(pair, who)[name] for pair in pairs).show(digits) for name, digits in SHOWN]
             yield f"{cell:<6}{who:<11}{spreads[0]:>26}{spreads[1]:>22}{spreads[2]:>24}{spreads[3]:>24}"
         ratio = Spread.of(pair.ratio for pair in pairs)
+        yield f"{cell:<6}{'bare walk':<11}{Spread.of(pair.walked for pair in pairs).show(2):>26}"
         yield f"{cell:<6}{'ratio':<11}{ratio.show(2):>26}   floor {FLOORS[cell]}"
     for name, value in single.items():
         bound = f"   at most {CEILINGS[name]:g}" if name in CEILINGS else ""
@@ -66,6 +73,10 @@ def figures(cells: dict[str, list[Pair]], single: dict[str, float]) -> Iterator[
         ours = Spread.of(pair.ours["steps_s"] for pair in pairs)
         floor = FLOORS[cell]
         yield Figure(f"{NAMES[cell]}, share of the writer", ratio.show(2), f"≥ {floor}", ratio.median >= floor)
+        walked = Spread.of(pair.walked for pair in pairs)
+        yield Figure(
+            f"{NAMES[cell]}, the journal's rules alone (`bench.bare_walk`), share of the writer", walked.show(2)
+        )
         yield Figure(f"{NAMES[cell]}, steps a second", ours.show(0))
         yield Figure(f"{NAMES[cell]}, CPU ms a step", Spread.of(pair.ours["cpu_ms_step"] for pair in pairs).show(3))
     for name, value in single.items():
