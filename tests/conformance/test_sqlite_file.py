@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from everstep.adapters.stores.named import store_of
 from everstep.adapters.stores.sqlite import lock as locks
 from everstep.adapters.stores.sqlite.connect import APPLICATION_ID
 from everstep.adapters.stores.sqlite.keeping import backup
 from everstep.adapters.stores.sqlite.store import SqliteStore
 from everstep.domain.errors import Conflict, EngineClosed, StoreError, StoreLocked, StoreRefused
 from everstep.domain.ids import Instant
+from everstep.ports.fault import no_fault
 from everstep.ports.store import TaskFilter
+from everstep.settings import load_settings
 from everstep.testing.clock import VirtualClock
 from everstep.testing.conformance import facts as f
 from everstep.testing.conformance.facts import ONE, TWO
@@ -157,6 +160,19 @@ async def test_hard_links_are_refused(tmp_path: Path) -> None:
     for name in ("everstep.db", "twin.db"):
         with pytest.raises(StoreRefused, match="hard links"):
             await SqliteStore(tmp_path / name, clock=VirtualClock()).open(f.worker())
+
+
+async def test_the_operator_may_vouch_for_a_file_system_in_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_magic", lambda _: locks._FUSE)
+    clock, said = VirtualClock(), {"store": str(tmp_path / "everstep.db")}
+    with pytest.raises(StoreRefused) as refused:
+        await store_of(load_settings(said, env={}), clock, no_fault).open(f.worker())
+    assert "engine.allow_fuse = true" in (refused.value.what_to_do or "")
+    store = store_of(load_settings({**said, "engine.allow_fuse": True}, env={}), clock, no_fault)
+    await store.open(f.worker())
+    await store.close()
 
 
 @pytest.mark.parametrize(("magic", "name"), sorted(locks._REFUSED.items()))

@@ -146,6 +146,7 @@ KEYS: Final = (
         "how long a signal waits for a step that wants it",
         within=(1, 365 * DAY),
     ),
+    flag_key("engine.allow_fuse", "open a store on FUSE, which then has to keep flushes and locks", default=False),
     _key("limits.body", SIZE, "1MiB", "the body of one request", within=(KIB, 64 * KIB * KIB)),
     _key("limits.items", COUNT, 10_000, "items of one `for_each`", within=(1, 100_000)),
     _key(

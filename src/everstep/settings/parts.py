@@ -28,6 +28,8 @@ class EngineSettings:
     name: str
     kind: str
     """Who carries tasks: `embedded`, or `temporal`."""
+    allow_fuse: bool
+    """Whether the operator vouches for a file system in a program."""
 
 
 @record

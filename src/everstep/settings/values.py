@@ -247,6 +247,7 @@ def _engine(merged: "_Merged") -> EngineSettings:
         listen_dsn=merged.text("engine.listen_dsn"),
         name=merged.text("engine.name"),
         kind=merged.text("engine.kind"),
+        allow_fuse=merged.flag("engine.allow_fuse"),
     )
     if settings.stale_after_ms <= 2 * settings.heartbeat_ms:
         nearer = merged.louder("engine.stale_after", "engine.heartbeat")

@@ -55,7 +55,7 @@ def _on_file(settings: Settings, path: Path, artifacts: Path) -> Setup:
         path=path,
         artifacts=artifacts,
         durability=cast("Durability", settings.durability),
-        allow_fuse=False,
+        allow_fuse=settings.engine.allow_fuse,
         fault=no_fault,
         audit_key=settings.audit_key,
     )

@@ -27,6 +27,7 @@ def store_of(settings: Settings, clock: Clock, fault: Fault) -> Store:
             clock=clock,
             fault=fault,
             audit_key=settings.audit_key,
+            allow_fuse=settings.engine.allow_fuse,
         )
     made = postgres_part("everstep.adapters.stores.postgres.store").PgStore(
         settings.store,

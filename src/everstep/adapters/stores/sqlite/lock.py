@@ -32,6 +32,7 @@ _REFUSED: Final[dict[int, str]] = {
     _FUSE: "FUSE",
 }
 """File systems whose locks or flushes cannot be relied on, by the magic number of `statfs`."""
+_VOUCH: Final = ", or say engine.allow_fuse = true if what serves this one keeps flushes and locks"
 _DYING_S: Final = 0.8
 """How long a holder whose process is gone may still keep the lock."""
 
@@ -53,7 +54,7 @@ def resolve(path: Path, *, allow_fuse: bool, magic: Callable[[Path], int] | None
     if kind is not None and not (number == _FUSE and allow_fuse):
         raise StoreRefused(
             f"{folder} is on {kind}, which cannot keep the store's promises",
-            what_to_do="keep the store on a local disk",
+            what_to_do="keep the store on a local disk" + (_VOUCH if number == _FUSE else ""),
         )
     return real
 
