@@ -183,6 +183,7 @@ class GroupCommit(Generic[U]):
                 self._tell()
             at_rest = not last and not self._backlog and self._queue.empty()
             wait_s = self._rest() if at_rest else None
+        self._tell()
         self.writer.close()
         self._refuse_the_rest()
 

@@ -250,6 +250,22 @@ async def test_stopping_writes_what_is_queued(writer: FakeWriter) -> None:
     await group.stop()
 
 
+async def test_who_comes_after_the_end_keeps_nobody_from_the_answer(writer: FakeWriter) -> None:
+    """Another thread that had looked before the end was said."""
+    group = started(writer)
+    first = asyncio.ensure_future(group.submit([Unit(0)]))
+    await writer.has_begun()
+    group._queue.put(None)
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(group.submit_blocking, Unit(7), 30)
+        while group._queue.qsize() < 2:  # noqa: ASYNC110 -- another thread fills it
+            await asyncio.sleep(0.001)
+        writer.gate.release()
+        assert await asyncio.wait_for(first, 30) == [0]
+        with pytest.raises(EngineClosed):
+            await asyncio.wrap_future(late)
+
+
 async def test_another_thread_may_wait_for_its_unit(writer: FakeWriter) -> None:
     group = started(writer)
     first = asyncio.ensure_future(group.submit([Unit(0), Unit(1)]))
