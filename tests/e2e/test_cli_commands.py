@@ -138,6 +138,7 @@ steps:
     assert told[2].endswith("reaches: put.path from found (asks first), put.text from found, each.text from found")
     shown = here.run("plan", "show", "good")
     assert "  1  a  my.say  pure" in shown.out
+    assert shown.out.splitlines()[-1].startswith("  sha256:")
     as_json = here.run("plan", "fmt", "good.plan.yaml", "--to", "json")
     assert json.loads(as_json.out)["name"] == "good"
     assert here.run("plan", "fmt", "good.plan.yaml", "--check").code == 1

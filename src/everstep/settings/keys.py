@@ -14,6 +14,7 @@ from everstep.settings.kinds import (
     AMOUNT,
     COUNT,
     DAY,
+    DIGESTS,
     DURATION,
     EMPTY,
     FLAG,
@@ -51,6 +52,7 @@ KEYS: Final = (
     _key("workspace", TEXT, "", "the folder tools work in; empty: the project folder"),
     _key("tools", WORDS, [], "modules and packages whose tools this project uses"),
     _key("plans.dirs", WORDS, ["plans", "."], "where plans are found by name"),
+    _key("plans.trusted", DIGESTS, [], "plans that are trusted whoever sends them, by digest (`everstep plan show`)"),
     _key("artifacts", TEXT, "", "the folder of large values; empty: beside the store"),
     _key(
         "durability",

@@ -95,6 +95,14 @@ def _words(value: JsonValue) -> Value:
     return words if len(words) == len(value) else None
 
 
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def _digests(value: JsonValue) -> Value:
+    words = _words(value)
+    return words if isinstance(words, tuple) and all(_DIGEST.fullmatch(str(word)) for word in words) else None
+
+
 def _words_in(text: str) -> JsonValue:
     return [word.strip() for word in text.split(",") if word.strip()]
 
@@ -137,6 +145,7 @@ EMPTY: Final = Kind(noun="a table", read=lambda value: () if value == {} else No
 """A table that says nothing but its name."""
 FLAG: Final = Kind(noun="true or false", read=_flag, from_text=_flag_in, show=bool)
 WORDS: Final = Kind(noun="a list of texts", read=_words, from_text=_words_in)
+DIGESTS: Final = Kind(noun="a list of digests, each sha256: and 64 hex digits", read=_digests, from_text=_words_in)
 PERMISSIONS: Final = Kind(
     noun=f"a list of permissions: {', '.join(sorted(KNOWN))}",
     read=lambda value: None if (said := _words(value)) is None or unknown(cast("tuple[str, ...]", said)) else said,

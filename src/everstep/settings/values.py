@@ -59,6 +59,8 @@ class Settings:
     workspace: Path
     tools: tuple[str, ...]
     plans_dirs: tuple[Path, ...]
+    plans_trusted: frozenset[str]
+    """Digests of plans that the operator stands behind, whoever sends them."""
     artifacts: Path
     durability: str
     log_level: str
@@ -168,6 +170,7 @@ def build(said: Mapping[str, Said], base: Path, runtime: Path, token: str = "") 
         workspace=merged.path("workspace") or base,
         tools=merged.words("tools"),
         plans_dirs=tuple(merged.place("plans.dirs", folder) for folder in merged.words("plans.dirs")),
+        plans_trusted=frozenset(merged.words("plans.trusted")),
         artifacts=merged.path("artifacts") or beside(home, "artifacts"),
         durability=merged.text("durability"),
         log_level=merged.text("log_level"),

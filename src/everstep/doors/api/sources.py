@@ -1,6 +1,7 @@
 """Where a request's plan comes from: an object, a text, or a name that the operator's folders or functions have.
 
-Only the last is trusted by itself; the local door may vouch for a file that the same user's command has read.
+Only the last is trusted by itself, and what the operator names by its digest; the local door may vouch for a file that
+the same user's command has read.
 """
 
 import re
@@ -64,16 +65,21 @@ def plan_source(back: Backing, asked: Asked) -> Source:
     vouched = fields.flag("trusted")
     match given[0]:
         case "plan":
-            return Source(read=from_json(fields.value("plan")), trusted=vouched)
+            return _sent(back, from_json(fields.value("plan")), vouched=vouched)
         case "plan_text":
-            read = read_plan(fields.some_text("plan_text"), file=fields.text("file"))
-            return Source(read=read, trusted=vouched)
+            return _sent(back, read_plan(fields.some_text("plan_text"), file=fields.text("file")), vouched=vouched)
         case _:
             name = fields.some_text("plan_name")
             if name in back.desk.scripts:
                 return Source(read=ReadPlan(plan=back.desk.scripts[name].plan, problems=()), trusted=True)
             file = find_plan(name, back.settings.plans_dirs)
             return Source(read=read_plan(file.read_bytes(), file=str(file)), trusted=True)
+
+
+def _sent(back: Backing, read: ReadPlan, *, vouched: bool) -> Source:
+    """A plan that somebody has sent."""
+    known = back.settings.plans_trusted
+    return Source(read=read, trusted=vouched or bool(known and read.plan is not None and digest(read.plan) in known))
 
 
 def find_plan(name: str, folders: Iterable[Path]) -> Path:

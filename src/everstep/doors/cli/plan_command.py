@@ -73,9 +73,9 @@ def show_plan(target: str) -> int:
         spec = found.spec
         if spec is None:
             raise refusal_of(found, checked, f"'{target}' cannot be read")
-        if session.json:
-            from everstep.wire.plan import to_json
+        from everstep.wire.plan import digest, to_json
 
+        if session.json:
             session.result_json(to_json(spec))
             return 0
         session.result(f"{safe(spec.title or spec.name)}   plan {spec.name}")
@@ -90,6 +90,7 @@ def show_plan(target: str) -> int:
             session.result(f"  output {name}: {safe(output_text(value))}")
         if hint := asks_line(checked):
             session.result(f"  {hint}")
+        session.result(f"  {digest(spec)}")
         return 0
 
     return perform_steps(act)

@@ -1,14 +1,17 @@
 """Tasks through the api: created once, found by name, commanded with a version in hand, refused by type."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from everstep.domain.errors import SettingsError
 from everstep.domain.values import JsonValue
 from everstep.settings import load_settings
 from everstep.testing.engine import TestEngine
+from everstep.wire.plan import digest, from_json
 from tests.unit.doors.api.window import ANA, BEN, ECHO, EVE, HOLD, Window, codes
 from tests.unit.engine.plans import Tools
 
@@ -47,6 +50,27 @@ async def test_what_came_over_the_wire_is_untrusted_unless_the_local_user_vouche
     assert not await trusted(await window.start(ECHO))
     assert await trusted(await window.good("POST", "/v1/tasks", {"plan": ECHO, "trusted": True}, local=True))
     assert not await trusted(await window.good("POST", "/v1/tasks", {"plan": ECHO}, local=True))
+
+
+async def test_a_plan_that_the_operator_names_by_its_digest_is_trusted_whoever_sends_it(tools: Tools) -> None:
+    plan, other = {**ECHO, "name": "known"}, {**ECHO, "name": "other"}
+    read = from_json(plan).plan
+    assert read is not None
+    name = digest(read)
+    settings = load_settings({"plans.trusted": [name]}, env={})
+    async with TestEngine(tools.all()) as engine:
+        window = Window(engine, settings)
+        bodies: list[tuple[dict[str, JsonValue], bool]] = [
+            ({"plan": plan}, True),
+            ({"plan_text": json.dumps(plan)}, True),
+            ({"plan": other}, False),
+        ]
+        for body, trusted in bodies:
+            task = await window.good("POST", "/v1/tasks", body)
+            page = await window.good("GET", f"/v1/tasks/{task['id']}/events?limit=1")
+            assert page["events"][0]["data"]["trusted"] is trusted
+    with pytest.raises(SettingsError, match="a list of digests"):
+        load_settings({"plans.trusted": ["known"]}, env={})
 
 
 async def test_a_plan_of_the_operator_is_found_by_name_and_trusted(tools: Tools, tmp_path: Path) -> None:
