@@ -31,8 +31,9 @@ async def manned(fleet: Fleet, count: int) -> AsyncIterator[Fleet]:
 
 
 def log_of(fleet: Fleet) -> str:
-    path = fleet.folder / ".everstep" / "logs" / "everstep.log"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    """All that is kept of it, the oldest first."""
+    files = (fleet.folder / ".everstep" / "logs").glob("everstep.log*")
+    return "".join(file.read_text(encoding="utf-8") for file in sorted(files, reverse=True))
 
 
 async def progress(fleet: Fleet, lines: int) -> None:

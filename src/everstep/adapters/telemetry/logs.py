@@ -4,6 +4,7 @@ A line is one line whatever was said in it: control characters are escaped, long
 into the engine: when the disk is full, lines are counted instead, and the count is written once there is room again.
 """
 
+import contextlib
 import errno
 import json
 import os
@@ -69,15 +70,16 @@ class LogSink:
 
     def _write(self, line: bytes) -> None:
         if self._descriptor is not None and self._written + len(line) > self._bytes_max:
+            if self._is_newest(self._descriptor):
+                self._shift()
             self._close()
-            self._shift()
         if self._descriptor is None:
             self._open()
         if self._lost:  # the last one may be there in part
             line = b"\n" + _line("warning", f"{self._lost} lines were lost: the log could not be written", {}) + line
         assert self._descriptor is not None
         written = os.write(self._descriptor, line)
-        self._written += written
+        self._written = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # what others of this folder wrote counts too
         if written < len(line):
             raise OSError(errno.ENOSPC, "no space left")
         self._lost = 0
@@ -87,6 +89,12 @@ class LogSink:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._written = os.fstat(self._descriptor).st_size
+
+    def _is_newest(self, descriptor: int) -> bool:
+        """Engines of one folder share its log: whoever finds it shifted already goes on in the new one."""
+        with contextlib.suppress(OSError):
+            return os.path.samestat(os.fstat(descriptor), self._path.stat())
+        return False
 
     def _shift(self) -> None:
         """`everstep.log` becomes `everstep.log.1`, and so on; the oldest goes."""

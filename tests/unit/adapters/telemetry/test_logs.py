@@ -137,6 +137,20 @@ def test_the_log_is_five_files_of_bounded_size(path: Path) -> None:
     assert kept == [f"line {number:03d}" for number in range(200 - len(kept), 200)]
 
 
+def test_engines_of_one_folder_share_its_log(path: Path) -> None:
+    """Whoever comes second to a full file finds it shifted, and shifts nothing."""
+    sinks = [LogSink(path, bytes_max=2000) for _ in range(4)]
+    for number in range(200):
+        sinks[number % 4].note(f"line {number:03d}")
+    for sink in sinks:
+        sink.close()
+    files = sorted(path.parent.iterdir())
+    assert files == [numbered(path, age) for age in range(logs.FILES)]
+    assert all(1000 <= file.stat().st_size <= 2500 for file in files[1:])
+    kept = sorted(line["message"] for file in files for line in lines(file))
+    assert kept == [f"line {number:03d}" for number in range(200 - len(kept), 200)]
+
+
 def test_a_log_of_an_earlier_process_is_carried_on(path: Path) -> None:
     for text in ("first", "second"):
         sink = LogSink(path, bytes_max=250)
