@@ -82,8 +82,8 @@ def settings_page() -> str:
         "commas in a list), or as `config` of an `Engine`. The file may stand in a parent folder too; after it come",
         "`[tool.everstep]` of the nearest `pyproject.toml` and your own `~/.config/everstep/config.toml`. What is said",
         "nearer wins, key by key: argument, environment, file, default. Relative paths count from the file that names",
-        "them. A key that nobody knows is refused with its line and the closest name. `everstep doctor` shows what was",
-        "set, and where.",
+        "them. A key that nobody knows is refused with its line and the closest name. `everstep config` shows what is",
+        "in force and who said so; `everstep config schema` is the JSON Schema of the file, for your editor.",
         "",
         *tables,
     ]

@@ -240,10 +240,20 @@ _SHORT: Final[Mapping[str, str]] = {key.name.rpartition(".")[2]: key.name for ke
 
 def known(name: str, place: str) -> Key:
     """The key of that name; raises SettingsError."""
-    key = BY_NAME.get(name) or _of_family(name)
+    key = find(name)
     if key is None:
-        raise refused(place, did_you_mean(f"'{name}' is not a setting", suggest(name, BY_NAME, _SHORT)), name)
+        raise refused(place, unknown(name), name)
     return key
+
+
+def find(name: str) -> Key | None:
+    """The key of that name, if there is one."""
+    return BY_NAME.get(name) or _of_family(name)
+
+
+def unknown(name: str) -> str:
+    """What is said of a name that is no key's."""
+    return did_you_mean(f"'{name}' is not a setting", suggest(name, BY_NAME, _SHORT))
 
 
 def _of_family(name: str) -> Key | None:

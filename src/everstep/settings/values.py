@@ -25,7 +25,7 @@ from everstep.settings.parts import (
     ServeSettings,
     TemporalSettings,
 )
-from everstep.settings.place import DATABASES, USUAL_FILE, scheme_of, shown_store
+from everstep.settings.place import DATABASES, USUAL_FILE, scheme_of
 
 SOCKET_BYTES_MAX: Final = 100
 """The shortest limit of the systems we know is 104, with a NUL."""
@@ -108,10 +108,9 @@ class Settings:
         return self.said[key].source
 
     def listing(self) -> JsonObject:
-        """Every key with its value as it would be written, and its source."""
+        """Every key with its value as it would be written, but for what is secret, and its source."""
         every = (*KEYS, *(known(name, "") for name in self.said if name not in BY_NAME))
-        said = {key.name: key.written(self.said[key.name].value) for key in every}
-        said["store"], said["engine.listen_dsn"] = shown_store(self.store), shown_store(self.engine.listen_dsn)
+        said = {key.name: key.seen(self.said[key.name].value) for key in every}
         return {name: {"value": value, "source": self.source_of(name)} for name, value in said.items()}
 
     @property

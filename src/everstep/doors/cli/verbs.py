@@ -65,6 +65,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
     "Keep": {
         "token": Entry("token_command", "Tokens for programs that ask over HTTP"),
         "open": Entry("token_command", "Open the served engine in a browser, signed in"),
+        "config": Entry("config_command", "Settings in force, and who said so"),
         "db": Entry("db_command", "Figures, integrity and copies of the store"),
         "completion": Entry("completion_command", "Completion for your shell"),
         "version": Entry("version_command", "Versions of everstep and its parts"),
@@ -90,6 +91,7 @@ SYNONYMS: Final = {
     **dict.fromkeys(("pauses", "questions"), "inbox"),
     **dict.fromkeys(("new", "create"), "init"),
     "backup": "db",
+    **dict.fromkeys(("settings", "options", "env"), "config"),
     **dict.fromkeys(("metrics", "figures", "report"), "stats"),
     "help": "--help",
 }
