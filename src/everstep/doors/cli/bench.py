@@ -10,7 +10,7 @@ from everstep.domain.ids import Instant
 from everstep.doors.cli.engines import ApiTalk
 from everstep.facade.desk import Desk
 from everstep.ports.housekeeping import Housekeeping
-from everstep.ports.store import Store
+from everstep.ports.store import Page, Store, TaskFilter
 from everstep.settings import Settings
 
 
@@ -21,6 +21,10 @@ class Bench(Desk):
     def gate(self) -> Any:  # noqa: ANN401 -- the engine's own type
         """Open, since nothing has to be recovered first."""
         return replace(super().gate, ready=True, reason="")
+
+    async def list(self, which: TaskFilter) -> Page:  # noqa: ARG002 -- the desk's own
+        """Nothing was ever done here."""
+        return Page(items=(), next_cursor=None)
 
 
 def judge(settings: Settings, tools: tuple[object, ...]) -> ApiTalk:

@@ -1,9 +1,10 @@
-"""`plan fmt`: the file's text and the text it should have; refuses what would be lost."""
+"""`plan fmt`: the file's text and the text it should have; refuses what would be lost. And writing it."""
 
 import sys
 from pathlib import Path
 
-from everstep.domain.errors import Conflict
+from everstep.domain.errors import Conflict, EverstepError
+from everstep.doors.cli.given import reason
 from everstep.doors.cli.refusal import PlanRefused
 from everstep.doors.cli.targets import read_text
 from everstep.wire.fmt import format_json, format_yaml
@@ -27,3 +28,13 @@ def formatted(file: str, syntax: str | None, *, drop_comments: bool) -> tuple[st
         )
     to = syntax or ("json" if is_json else "yaml")
     return text, format_json(read.plan) if to == "json" else format_yaml(read.plan)
+
+
+def write_file(file: str, text: str) -> None:
+    """Write it, or say why not."""
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise EverstepError(
+            f"cannot write '{file}': {reason(error)}", code="forbidden", what_to_do="name a file you may write"
+        ) from error

@@ -1,19 +1,18 @@
-"""`everstep plan`: check, format and show plans, and write their JSON Schema."""
+"""`everstep plan`: list, check, format and show plans, write their JSON Schema, and what a model needs to write one."""
 
-import json
 import sys
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 
-from everstep.domain.errors import EverstepError
 from everstep.doors.cli.checking import asks_line, find_problems, refusal_of, tell_checked
-from everstep.doors.cli.connect import Need, Opening, perform, perform_steps
-from everstep.doors.cli.given import read_inputs, reason
+from everstep.doors.cli.connect import Opening, perform_steps
+from everstep.doors.cli.formatting import formatted, write_file
+from everstep.doors.cli.given import read_inputs
 from everstep.doors.cli.outline import expected_lines, outline
-from everstep.doors.cli.session import Session, session
-from everstep.doors.cli.talk import Connection, ask, path_of
+from everstep.doors.cli.plan_writing import ls, prompt, schema
+from everstep.doors.cli.session import session
+from everstep.doors.cli.talk import ask, path_of
 from everstep.doors.cli.targets import Target, find_target
 from everstep.doors.cli.verbs import Group
 from everstep.doors.cli.words import output_text, safe
@@ -25,7 +24,7 @@ EXIT_INVALID = 3
 
 @click.group(cls=Group, name="plan")
 def plan() -> None:
-    """Check, format and show plans; write their JSON Schema."""
+    """List, check, format and show plans; write their JSON Schema."""
 
 
 @plan.command(epilog="everstep plan check brief.plan.yaml\ncat brief.plan.yaml | everstep plan check -")
@@ -128,8 +127,6 @@ def estimate(target: str, given: tuple[str, ...]) -> int:
 @click.option("--drop-comments", is_flag=True, help="Comments are lost; without this such a file is refused.")
 def fmt(file: str, syntax: str | None, *, only_check: bool, drop_comments: bool) -> int:
     """Write a plan in its normal spelling. Never changes what it means."""
-    from everstep.doors.cli.formatting import formatted
-
     text, new = formatted(file, syntax, drop_comments=drop_comments)
     if only_check:
         if text != new:
@@ -143,29 +140,5 @@ def fmt(file: str, syntax: str | None, *, only_check: bool, drop_comments: bool)
     return 0
 
 
-@plan.command(epilog="everstep plan schema --out .everstep/plan.schema.json")
-@click.option("--out", metavar="FILE", help="Write it there, for the editor.")
-def schema(out: str | None) -> int:
-    """Print the JSON Schema of plans, with this project's tools."""
-
-    async def act(connection: Connection, session: Session) -> int:
-        found = await ask(connection, "GET", path_of("schemas", "plan"))
-        text = json.dumps(found, ensure_ascii=False, indent=None if session.json else 2)
-        if out is None:
-            session.result(text)
-        else:
-            write_file(out, f"{text}\n")
-            session.say(f"first line for your plans: # yaml-language-server: $schema={out}")
-        return 0
-
-    return perform(Need.JUDGE, act)
-
-
-def write_file(file: str, text: str) -> None:
-    """Write it, or say why not."""
-    try:
-        Path(file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise EverstepError(
-            f"cannot write '{file}': {reason(error)}", code="forbidden", what_to_do="name a file you may write"
-        ) from error
+for one in (ls, prompt, schema):
+    plan.add_command(one)

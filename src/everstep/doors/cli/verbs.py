@@ -57,7 +57,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "answer": Entry("inbox_command", "Answer a pause"),
     },
     "Write": {
-        "plan": Entry("plan_command", "Check, format and show plans; their JSON Schema"),
+        "plan": Entry("plan_command", "List, check, format and show plans; their JSON Schema"),
         "tools": Entry("tools_command", "What a step can call"),
         "torture": Entry("torture_command", "Kill your own plan at every boundary, and judge it"),
         "explain": Entry("explain_command", "What an error code means, and what to do"),
