@@ -40,11 +40,17 @@ def tell_checked(session: Session, target: Target, found: Json, *, invalid: bool
     if invalid:
         session.warn(f"{name}: {plural(len(problems), 'problem')}", "red")
         return
-    session.result(f"{name}: ok, {plural((found.get('summary') or {}).get('steps') or 0, 'step')}")
+    session.result(f"{name}: ok, {_length(target, found.get('summary') or {})}")
     for line in reach_lines(found.get("summary") or {}):
         session.result(f"  {line}")
     if hint := asks_line(found):
         session.result(f"  {hint}")
+
+
+def _length(target: Target, summary: Json) -> str:
+    if target.spec is not None and target.spec.durable is not None:
+        return "a function; its calls are checked as it makes them"
+    return plural(summary.get("steps") or 0, "step")
 
 
 def reach_lines(summary: Json) -> list[str]:
