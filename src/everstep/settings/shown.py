@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from typing import Final
-from urllib.parse import urlsplit
 
 from everstep.domain.values import JsonValue
 from everstep.settings.place import shown_store
@@ -40,15 +39,27 @@ def _text(name: str, text: str) -> str:
     if not text:
         return text
     if name in _DATABASES:
-        return shown_store(text) if "://" in text or "=" not in text else HIDDEN
+        return _database(text)
     if _is(name, _VALUES):
         return text if _names_one(text) else HIDDEN
     if _is(name, _NAMES):
         who, colon, secret = text.rpartition(":") if name == "mail.auth" else ("", "", text)
         return text if _names_one(secret) or _NAME.fullmatch(secret) else f"{who}{colon}{HIDDEN}"
-    if _is(name, _HOOKS) and (found := urlsplit(text)).scheme:
-        return f"{found.scheme}://{found.netloc.rpartition('@')[2]}/{HIDDEN}"
+    if _is(name, _HOOKS):
+        scheme, _, rest = _address(text).partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}/{HIDDEN}" if "/" in rest else HIDDEN
     return _ADDRESS.sub(lambda found: _address(found[0]), text)
+
+
+def _database(text: str) -> str:
+    """An address; the name of a file; or words and values, one of which is a password."""
+    if "://" not in text:
+        return HIDDEN if "password=" in text.replace(" ", "").lower() else text
+    seen = _address(text)
+    try:
+        return seen if seen.endswith(f"://{HIDDEN}") else shown_store(text)
+    except ValueError:
+        return seen
 
 
 def _is(name: str, patterns: Sequence[str]) -> bool:
@@ -64,6 +75,8 @@ def _address(text: str) -> str:
     scheme, _, rest = text.partition("://")
     place = re.split(r"[?#]", rest, maxsplit=1)[0]
     host, slash, path = place.partition("/")
+    if "@" in rest and "@" not in host:  # a password with a slash in it, or only a path with an @: nobody knows
+        return f"{scheme}://{HIDDEN}"
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{'' if place == rest else f'?{HIDDEN}'}"
 
 
