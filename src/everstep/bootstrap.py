@@ -17,7 +17,7 @@ from everstep.adapters.isolation.trying import tried
 from everstep.adapters.loops import new_loop, run_process
 from everstep.adapters.plugins import plugin
 from everstep.adapters.secrets import KnownSecrets, gather
-from everstep.adapters.stores.moved import move_store
+from everstep.adapters.stores.moved import lower_store, move_store
 from everstep.adapters.stores.named import copy_store, migrate_store, store_of
 from everstep.adapters.telemetry.exported import exporter
 from everstep.adapters.telemetry.logs import LogSink
@@ -85,6 +85,7 @@ __all__ = [
     "build",
     "copy_store",
     "embedded_door",
+    "lower_store",
     "migrate_store",
     "move_store",
     "new_loop",

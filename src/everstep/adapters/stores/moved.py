@@ -1,4 +1,4 @@
-"""A store that goes elsewhere: from what the settings name into what is named, a file or a database."""
+"""A store that goes elsewhere, from what the settings name into what is named; or back, for an older program."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ from typing import cast
 from everstep.adapters.stores.named import now, postgres_part
 from everstep.adapters.stores.sql.moving import Arriving, Leaving, move
 from everstep.adapters.stores.sqlite.connect import Durability
-from everstep.adapters.stores.sqlite.moving import arriving, leaving
+from everstep.adapters.stores.sqlite.moving import arriving, leaving, lower
 from everstep.adapters.stores.sqlite.opening import Setup
 from everstep.domain.errors import Validation
 from everstep.domain.ids import WorkerId
@@ -31,6 +31,14 @@ def move_store(settings: Settings, target: str) -> int:
         )
     with _leaving(settings) as going, _arriving(settings, target) as coming:
         return move(going, coming, settings.audit_key)
+
+
+def lower_store(settings: Settings) -> int:
+    """Its schema one step back, so that the program before this one opens it; the schema's number then. Blocking."""
+    if settings.store_path is not None:
+        return lower(_on_file(settings, settings.store_path, settings.artifacts), _mover())
+    migrating = postgres_part("everstep.adapters.stores.postgres.migrate")
+    return cast("int", migrating.lower_at(settings.store, settings.engine.stale_after_ms))
 
 
 def _leaving(settings: Settings) -> AbstractContextManager[Leaving]:

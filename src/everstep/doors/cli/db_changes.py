@@ -5,12 +5,13 @@ from typing import Final
 
 import click
 
-from everstep.bootstrap import migrate_store, move_store
+from everstep.bootstrap import lower_store, migrate_store, move_store
 from everstep.domain.errors import NotFound
 from everstep.domain.ids import Instant
 from everstep.doors.cli.bench import open_housekeeping, open_keeping
 from everstep.doors.cli.confirm import confirm
 from everstep.doors.cli.connect import Opening, perform_steps, shown
+from everstep.doors.cli.session import Session
 from everstep.doors.cli.verbs import Verb
 from everstep.doors.cli.words import plural
 from everstep.ports.housekeeping import Housekeeping, clean_up
@@ -20,12 +21,15 @@ from everstep.settings.place import shown_store
 DRY_MAX: Final = 1_000_000
 
 
-@click.command(cls=Verb, epilog="everstep db migrate --store postgresql://db.example/tasks")
-def migrate() -> int:
+@click.command(cls=Verb, epilog="everstep db migrate --store postgresql://db.example/tasks\neverstep db migrate --down")
+@click.option("--down", is_flag=True, help="One step back instead, for the program before this one.")
+def migrate(*, down: bool) -> int:
     """Bring the schema of the store forward to this version; the one command that changes that of a PostgreSQL."""
 
     async def act(opening: Opening) -> int:
         current, settings = opening.session, opening.settings
+        if down:
+            return await _lower(current, settings)
         confirm(current, f"Change the schema of {shown(settings)}?", "everstep db migrate")
         steps = 0
         if settings.store_path is None:
@@ -39,6 +43,20 @@ def migrate() -> int:
         return 0
 
     return perform_steps(act)
+
+
+async def _lower(current: Session, settings: Settings) -> int:
+    """What only the newer schema can hold is gone then: hence the copy of a file, and the question."""
+    must_exist(settings)
+    confirm(current, f"Take the schema of {shown(settings)} one step back?", "everstep db migrate --down")
+    version = await asyncio.to_thread(lower_store, settings)
+    if current.json:
+        current.result_json({"steps": -1, "schema_version": version})
+    else:
+        current.result(f"schema {version}; this program brings it forward again: everstep db migrate")
+        if settings.store_path is not None:
+            current.say(f"  copy  {settings.store_path.parent / 'backups'}", "dim")
+    return 0
 
 
 @click.command(cls=Verb, epilog="everstep db move postgresql://db.example/tasks")

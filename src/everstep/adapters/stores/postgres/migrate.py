@@ -12,8 +12,8 @@ import psycopg
 
 from everstep.adapters.stores.postgres.connect import Connection, connect, read, translated
 from everstep.adapters.stores.postgres.sql import sql
-from everstep.adapters.stores.sql.migrations import Migration, migrations_of
-from everstep.domain.errors import StoreRefused
+from everstep.adapters.stores.sql.migrations import Migration, migrations_of, refuse_first
+from everstep.domain.errors import StoreLocked, StoreRefused
 from everstep.domain.ids import Instant
 from everstep.ports.fault import Fault, no_fault
 
@@ -78,6 +78,27 @@ def migrate_at(url: str, at: Instant) -> int:
     """The same, from an address."""
     with translated(), connect(url, answer_s=None) as connection:
         return migrate(connection, at, known=migrations())
+
+
+def lower_at(url: str, silent_ms: int) -> int:
+    """One step back, for an older program; its number then. Raises StoreLocked while somebody works on it."""
+    with translated(), connect(url, answer_s=None) as connection:
+        version = version_of(connection, migrations())
+        refuse_first(version)
+        hold_closed(connection, silent_ms)
+        migrate_down(connection, version - 1, known=migrations())
+    return version - 1
+
+
+def hold_closed(connection: Connection, silent_ms: int) -> None:
+    """Until its transaction ends nobody writes; raises StoreLocked if somebody would have."""
+    read(connection, "close_store")
+    working = [name for (name,) in read(connection, "list_living", (silent_ms,))]
+    if working:
+        raise StoreLocked(
+            f"{len(working)} work on this store: {', '.join(working[:5])}",
+            what_to_do="stop them; who was killed counts as alive for `engine.stale_after`",
+        )
 
 
 def migrate_down(connection: Connection, to: int, *, known: Sequence[Migration]) -> None:

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from everstep.adapters.stores.chain import Seal, head_of
 from everstep.adapters.stores.postgres.connect import Connection, connect, place_of, read, translated
-from everstep.adapters.stores.postgres.migrate import migrate, migrations, refuse_other
+from everstep.adapters.stores.postgres.migrate import hold_closed, migrate, migrations, refuse_other
 from everstep.adapters.stores.postgres.payloads import get_payload
 from everstep.adapters.stores.postgres.readers import PgReader
 from everstep.adapters.stores.postgres.sql import sql
 from everstep.adapters.stores.sql.moving import ARRIVING, MOVED, TABLES, Cargo, not_empty, verify
-from everstep.domain.errors import StoreLocked
 from everstep.domain.ids import Instant
 
 _TYPES: Final = {"listeners": {6: bool}}
@@ -53,13 +52,7 @@ def leaving(url: str, at: Instant, silent_ms: int) -> Iterator[PgLeaving]:
     """Hold it closed; raises StoreLocked while somebody works on it."""
     with translated(), connect(url, answer_s=None) as connection:
         refuse_other(connection, migrations())
-        read(connection, "close_store")
-        working = [name for (name,) in read(connection, "list_living", (silent_ms,))]
-        if working:
-            raise StoreLocked(
-                f"{len(working)} work on this store: {', '.join(working[:5])}",
-                what_to_do="stop them; who was killed counts as alive for `engine.stale_after`",
-            )
+        hold_closed(connection, silent_ms)
         yield PgLeaving(connection, at)
 
 

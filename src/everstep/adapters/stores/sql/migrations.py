@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Final
 
 from everstep.adapters.stores.sql.statements import folder_of
+from everstep.domain.errors import StoreRefused
 from everstep.domain.record import record
 
 _NAME: Final = re.compile(r"(\d{4})_(\w+)\.sql")
@@ -24,6 +25,14 @@ class Migration:
     def checksum(self) -> str:
         """Of what was applied."""
         return sha256(self.up.encode()).hexdigest()
+
+
+def refuse_first(version: int) -> None:
+    """The way back ends with the first schema: before that there is no store."""
+    if version <= 1:
+        raise StoreRefused(
+            f"there is no older schema than {version}", what_to_do="nothing: every program knows this one"
+        )
 
 
 @cache

@@ -8,10 +8,11 @@ from typing import Any
 import apsw
 
 from everstep.adapters.stores.chain import Seal, head_of
+from everstep.adapters.stores.sql.migrations import refuse_first
 from everstep.adapters.stores.sql.moving import ARRIVING, MOVED, TABLES, Cargo, not_empty, verify
 from everstep.adapters.stores.sqlite.artifacts import Artifacts
 from everstep.adapters.stores.sqlite.connect import connect, make_durable, one, read, translated
-from everstep.adapters.stores.sqlite.migrate import make_file, migrate, migrations
+from everstep.adapters.stores.sqlite.migrate import make_file, migrate, migrate_down, migrations, version_of
 from everstep.adapters.stores.sqlite.opening import Setup, backup_before, take
 from everstep.adapters.stores.sqlite.readers import Reader
 from everstep.adapters.stores.sqlite.sql import sql
@@ -86,7 +87,8 @@ class SqliteArriving:
 @contextmanager
 def leaving(setup: Setup, worker: Worker) -> Iterator[SqliteLeaving]:
     """Hold it closed; raises StoreLocked while somebody works on it."""
-    with _held(setup, worker) as (connection, _):
+    with _held(setup, worker) as (connection, path):
+        _bring_forward(connection, path, setup, worker)
         yield SqliteLeaving(connection, setup.artifacts)
 
 
@@ -94,11 +96,22 @@ def leaving(setup: Setup, worker: Worker) -> Iterator[SqliteLeaving]:
 def arriving(setup: Setup, worker: Worker) -> Iterator[SqliteArriving]:
     """A file with our schema, empty or not; made if there is none."""
     with _held(setup, worker) as (connection, path):
+        _bring_forward(connection, path, setup, worker)
         artifacts = Artifacts(setup.artifacts, setup.fault)
         try:
             yield SqliteArriving(connection, path, artifacts)
         finally:
             artifacts.close()
+
+
+def lower(setup: Setup, worker: Worker) -> int:
+    """One step of the schema back, for an older program; its number then. A copy is made first."""
+    with _held(setup, worker) as (connection, path):
+        version = version_of(path, migrations())
+        refuse_first(version)
+        backup_before(path, worker, setup)(version)
+        migrate_down(connection, version - 1, known=migrations())
+    return version - 1
 
 
 @contextmanager
@@ -110,12 +123,15 @@ def _held(setup: Setup, worker: Worker) -> Iterator[tuple[apsw.Connection, Path]
             connection = connect(path, write=True)
             try:
                 make_durable(connection, setup.durability)
-                migrate(connection, worker.started_at, known=migrations(), backup=backup_before(path, worker, setup))
                 yield connection, path
             finally:
                 connection.close()
     finally:
         lock.release()
+
+
+def _bring_forward(connection: apsw.Connection, path: Path, setup: Setup, worker: Worker) -> None:
+    migrate(connection, worker.started_at, known=migrations(), backup=backup_before(path, worker, setup))
 
 
 def _as_here(row: Sequence[Any]) -> tuple[Any, ...]:
