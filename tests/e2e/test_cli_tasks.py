@@ -160,7 +160,7 @@ def test_others_that_wait_are_named(here: Project) -> None:
     assert here.run("run", "held", "--detach").code == 0
     done = here.run("run", "hello")
     assert done.code == 0
-    assert "1 other unfinished task waits; carry one: everstep resume t_" in done.err
+    assert "1 other unfinished task waits; carry it: everstep worker" in done.err
 
 
 def test_pause_resume_and_cancel_of_a_task_nobody_carries(here: Project) -> None:

@@ -96,5 +96,6 @@ async def tell_of_others(connection: Connection, session: Session, task: str) ->
     page = await ask(connection, "GET", path_of("tasks", status="queued,stalled,cancelling", limit=100))
     others = [item["id"] for item in page["items"] if item["id"] != task]
     if others:
-        count = f"{len(others)} other unfinished tasks wait" if len(others) > 1 else "1 other unfinished task waits"
-        session.say(f"{count}; carry one: everstep resume {others[0][:10]}", "dim")
+        many = len(others) > 1
+        count = f"{len(others)} other unfinished tasks wait" if many else "1 other unfinished task waits"
+        session.say(f"{count}; carry {'them' if many else 'it'}: everstep worker", "dim")
