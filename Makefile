@@ -59,10 +59,10 @@ bench-peers: $(READY) ## the same workload by DBOS, LangGraph, Restate, Temporal
 
 # What fits into an hour on two cores. Results go to torture-results.jsonl, line by line: interrupted, it goes on where it
 # stopped. The report is docs/proof.md.
-torture: $(READY) long-parts ## the long fault suites, up to an hour, and their report
+torture: $(DASHBOARD) long-parts ## the long fault suites, up to an hour, and their report
 	$(BIN)/python -m tests.fault.torture
 
-torture-release: $(READY) long-parts ## the same with the largest figures; a day, and it can be interrupted
+torture-release: $(DASHBOARD) long-parts ## the same with the largest figures; a day, and it can be interrupted
 	$(BIN)/python -m tests.fault.torture --release
 
 conformance: $(READY) ## the official MCP conformance suite, counted check by check per revision
