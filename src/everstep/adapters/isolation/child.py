@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Coroutine
 from typing import IO, Any, Final, TypeVar
@@ -26,7 +25,6 @@ T = TypeVar("T")
 CONFIRM_S: Final = 2.0
 DRAIN_S: Final = 0.5
 LOOK_S: Final = (0.05, 0.5)
-MAXRSS_BYTES: Final = 1 if sys.platform == "darwin" else 1024
 """How often a child is looked at: at first, and after ten seconds."""
 
 
@@ -221,13 +219,14 @@ class Child:
         with contextlib.suppress(ChildProcessError):
             _, status, used = os.wait4(process.pid, 0 if gone else os.WNOHANG)
             process.returncode = os.waitstatus_to_exitcode(status)
-            self._watched.counted(used.ru_utime + used.ru_stime, used.ru_maxrss * MAXRSS_BYTES)
+            self._watched.counted(used.ru_utime + used.ru_stime)
 
     def _judged(self, process: "subprocess.Popen[bytes]", *, gone: bool) -> Ended:
         code = process.returncode
         number = code - 128 if code is not None and 128 < code <= 192 else None
         _, *later = self._reported()
         self._watched.wrote(sum(int(str(one.get("disk_bytes", 0))) for one in later))
+        self._watched.had(max((int(str(one.get("memory_bytes", 0))) for one in later), default=0))
         held = self.held()
         lacking = held["missing"] if held else None
         refused = (

@@ -160,8 +160,9 @@ def keep(init: int, most: int, report: int) -> NoReturn:
             break
     os.waitid(os.P_PID, init, os.WEXITED | os.WNOWAIT)
     used = max(used, written(init))
-    os.write(report, json.dumps({"disk_bytes": used}).encode() + b"\n")
-    end_as(os.waitpid(init, 0)[1])
+    _, status, spent = os.wait4(init, 0)
+    os.write(report, json.dumps({"disk_bytes": used, "memory_bytes": spent.ru_maxrss * 1024}).encode() + b"\n")
+    end_as(status)
 
 
 def below(pid: int) -> list[int]:

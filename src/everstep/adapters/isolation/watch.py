@@ -120,13 +120,14 @@ class Watch:
         if disk_bytes > self.bounds.disk_bytes:
             self.over = self.over or ("disk", disk_bytes, self.bounds.disk_bytes)
 
-    def counted(self, cpu_s: float, memory_bytes: int) -> None:
-        """What the kernel says all of them have used, walls included; a group knows better.
-
-        `memory_bytes`: the most that one of them had; it stands in for what was over before anybody looked.
-        """
+    def counted(self, cpu_s: float) -> None:
+        """What the kernel says all of them have used, walls included; a group knows better."""
         if self.group is None or not self.inside:
             self.cpu_s = max(self.cpu_s, cpu_s)
+
+    def had(self, memory_bytes: int) -> None:
+        """The most that one of them had, as its keeper has heard: all there is of what nobody looked at in time."""
+        if self.group is None or not self.inside:
             self.peak_bytes = self.peak_bytes or memory_bytes
 
     def close(self) -> None:

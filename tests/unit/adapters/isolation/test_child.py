@@ -228,10 +228,13 @@ async def test_of_one_that_had_to_be_ended_all_is_known_too(place: Path) -> None
 
 @pytest.mark.req("6.5")
 async def test_of_one_that_nobody_looked_at_the_kernel_knows(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was over too soon: its memory is what the kernel has counted, not 0."""
+    """It was over too soon: its memory is what the kernel has counted, not 0, and not that of whoever started it."""
     monkeypatch.setattr(watch.Watch, "look", lambda *_: None)
+    ours = bytearray(200_000_000)
     ended = await ran(place, "exit 0", without=("cgroup",))
-    assert 1_000_000 < ended.memory_peak_bytes < 100_000_000
+    assert 1_000_000 < ended.memory_peak_bytes < len(ours) / 2
+    larger = await ran(place, "exec python3 -c 'bytearray(100_000_000)'", without=("cgroup",))
+    assert larger.memory_peak_bytes > len(ours) / 2
 
 
 @pytest.mark.req("R.4")
