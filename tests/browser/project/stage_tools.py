@@ -1,9 +1,10 @@
 """Tools that wait for a word from the test: nothing here depends on how long anything takes."""
 
 import asyncio
-import shutil
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
+
+import psutil
 
 from everstep import Ctx, Misconfigured, Transient, tool
 
@@ -145,13 +146,13 @@ async def post(text: str, gate: str) -> Sent:
     return {"message_id": "m-2", "to": text}
 
 
-_disk_usage = shutil.disk_usage
+_disk_usage = psutil.disk_usage
 
 
-def _measured(path: str | Path) -> "shutil._ntuple_diskusage":
+def _measured(path: str) -> Any:
     """The disk as it is, or almost full if the test says so."""
     real = _disk_usage(path)
     return real._replace(free=1024) if (GATES / "full-disk").exists() else real
 
 
-shutil.disk_usage = _measured  # type: ignore[assignment]
+psutil.disk_usage = _measured
