@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -131,7 +132,7 @@ def pooled(tmp_path: Path) -> Iterator[str]:
             [
                 pgbouncer,
                 "-q",
-                *(["-u", "nobody"] if Path.home() == Path("/root") else []),
+                *(["-u", "nobody"] if os.getuid() == 0 else []),
                 str(folder / "pgbouncer.ini"),
             ],
             stdout=log,
