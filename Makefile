@@ -90,8 +90,8 @@ $(DASHBOARD): $(READY) $(shell find dashboard -path '*/node_modules' -prune -o -
 	@touch $@
 
 # What the tests drive and Python cannot install, as COMMAND,OR,THAT:PACKAGE: a browser, a pooler before the database, a tracer of
-# system calls; for the long suites also a machine with a kernel of its own.
-PARTS := chromium,chromium-browser,google-chrome:chromium pgbouncer:pgbouncer strace:strace
+# system calls, a host of its own; for the long suites also a machine with a kernel of its own.
+PARTS := chromium,chromium-browser,google-chrome:chromium pgbouncer:pgbouncer strace:strace ip:iproute2
 LONG_PARTS := qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
 .PHONY: parts long-parts
 parts:
