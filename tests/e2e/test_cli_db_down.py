@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,6 +28,17 @@ def schema_of(file: Path) -> int:
     return int(version)
 
 
+@contextmanager
+def at_work(here: Project) -> Iterator[None]:
+    """A worker on the store of this folder."""
+    worker = here.start("worker", "--json")
+    assert worker.stdout is not None
+    assert '"ready"' in worker.stdout.readline()
+    yield
+    worker.terminate()
+    worker.communicate(timeout=30)
+
+
 @pytest.mark.req("WF-12")
 def test_a_file_goes_back_step_by_step_and_forward_again(here: Project) -> None:
     file = here.path / ".everstep" / "everstep.db"
@@ -50,13 +61,9 @@ def test_a_file_goes_back_step_by_step_and_forward_again(here: Project) -> None:
 
 def test_a_file_at_work_stays_as_it_is(here: Project) -> None:
     here.write("nap.plan.yaml", "name: nap\nsteps: [{id: a, tool: wait, with: {for: 1h}}]\n")
-    worker = here.start("worker", "--json")
-    assert worker.stdout is not None
-    assert '"ready"' in worker.stdout.readline()
-    refused = here.run("db", "migrate", "--down", "--yes")
+    with at_work(here):
+        refused = here.run("db", "migrate", "--down", "--yes")
     assert (refused.code, "store_locked" in refused.err) == (6, True)
-    worker.terminate()
-    worker.communicate(timeout=30)
 
 
 @pytest.mark.req("WF-12")
@@ -64,13 +71,9 @@ def test_a_database_goes_back_while_nobody_works_on_it(here: Project) -> None:
     with schema() as url:
         here.write("everstep.toml", f'store = "{url}"\n')
         newest = here.run("db", "info", "--json").json["schema_version"]
-        worker = here.start("worker", "--json")
-        assert worker.stdout is not None
-        assert '"ready"' in worker.stdout.readline()
-        refused = here.run("db", "migrate", "--down", "--yes")
+        with at_work(here):
+            refused = here.run("db", "migrate", "--down", "--yes")
         assert (refused.code, "work on this store" in refused.err) == (6, True)
-        worker.terminate()
-        worker.communicate(timeout=30)
         lowered = here.run("db", "migrate", "--down", "--yes", "--json")
         assert lowered.json == {"steps": -1, "schema_version": newest - 1}
         older = here.run("worker", "--once")
