@@ -37,6 +37,7 @@ rules: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/write_docs.py --check
+	@told=$$($(PYTEST) -qqq --collect-only 2>&1) || { printf '%s\n' "$$told" | tail -n 20; exit 1; }
 
 # Engines that tests start in processes of their own are counted too.
 coverage: $(DASHBOARD) parts ## the whole suite, counting lines and branches: fails below 95 % of the lines
@@ -76,10 +77,10 @@ peers: $(READY) ## MCP clients and servers, and tools of frameworks, that others
 screenshots: $(DASHBOARD) parts ## pictures of every page of the dashboard, into screenshots/
 	$(BIN)/python scripts/shoot.py
 
-docs: $(READY) ## write what is generated: state diagrams, and the requirement map with the results of the last `make test`
+docs: $(READY) ## write what is generated: state diagrams, the reference, the requirement map
 	$(BIN)/python scripts/write_docs.py
 	$(BIN)/python scripts/readme_points.py
-	$(PYTEST) -qq --collect-only --write-requirements
+	$(PYTEST) -qqq --collect-only --write-requirements >/dev/null
 
 clean: ## remove what can be made again
 	rm -rf .venv dist dashboard/node_modules src/everstep/doors/dashboard/static screenshots .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* requirements.json

@@ -1,9 +1,10 @@
 """The requirement map: which test proves which row of `requirements.toml`.
 
 Tests say `@pytest.mark.req("WF-1", "4.3")`. Ids travel with the test reports, so the map is the same with and without
-workers. A full run fails when the map has a hole, or when `docs/requirements.md` tells another story; a run that
-selects tests leaves that out and says so. An id nobody knows fails any run. The suite may be run in two parts: the
-first keeps its results, the last adds its own and judges both.
+workers. A full run fails when the map has a hole; a run that selects tests leaves that out and says so. An id nobody
+knows fails any run. The suite may be run in two parts: the first keeps its results, the last adds its own and judges
+both. What `docs/requirements.md` tells hangs on the marks alone, so that a collection is enough to see it stale: it
+shall not take the whole suite to learn that.
 """
 
 import json
@@ -80,13 +81,11 @@ class RequirementsMap:
                 self.note(str(requirement), report.nodeid, result)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """With `--collect-only` nothing ends, so results are those of the last full run."""
+        """With `--collect-only` nothing ends: a test counts for being there."""
         if self.config.option.collectonly:
-            last = read_results(self.config.rootpath / RESULTS)
             for item in session.items:
                 for requirement in ids_of(item):
-                    word = last.get(requirement, {}).get(item.nodeid.split("[", 1)[0], "skip")
-                    self.note(requirement, item.nodeid, word)
+                    self.note(requirement, item.nodeid, "pass")
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         self.problems += [
@@ -112,13 +111,13 @@ class RequirementsMap:
         if not self.config.option.collectonly:
             self.keep_results()
         if self.problems or not whole:
-            return  # a map of a broken suite is not worth keeping, and its failures are news enough
+            return  # the failures of a broken suite are news enough
         text = render(self.rows, self.proofs)
         if self.config.option.write_requirements:
             document.parent.mkdir(exist_ok=True)
             document.write_text(text, encoding="utf-8")
         elif not document.exists() or document.read_text(encoding="utf-8") != text:
-            self.problems.append(f"{DOCUMENT} is stale: `make docs` writes it from this run's results")
+            self.problems.append(f"{DOCUMENT} is stale: `make docs` writes it")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for problem in self.problems:
@@ -158,7 +157,6 @@ def left_out(session: pytest.Session, exitstatus: int) -> str:
         "--deselect or --ignore selects tests": (option.deselect or option.ignore or option.ignore_glob)
         and option.part != "last",
         "--last-failed or --stepwise selects tests": getattr(option, "lf", False) or getattr(option, "stepwise", False),
-        "nothing was executed": option.collectonly and not option.write_requirements,
         "the run stopped early": session.shouldfail
         or exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED},
     }
@@ -183,8 +181,8 @@ def render(rows: Mapping[str, Row], proofs: Proofs) -> str:
     lines = [
         "# Requirements",
         "",
-        "Every row of `requirements.toml`, and the tests that carry its id. Written by `make docs`;",
-        "the full suite fails when this page is stale.",
+        "Every row of `requirements.toml`, and the tests that carry its id. Written by `make docs`.",
+        "`make check` fails when this page is stale, `make test` when a row that is done has no test that passed.",
         "",
         f"## Open: {len(open_rows)}",
         "",
@@ -194,12 +192,9 @@ def render(rows: Mapping[str, Row], proofs: Proofs) -> str:
         "",
         f"## Done: {len(done_rows)}",
         "",
-        "| id | requirement | tests | last result |",
-        "|---|---|---|---|",
-        *(
-            f"| {key} | {cell(row.text)} | {tests(proofs[key])} | {worst(proofs[key].values())} |"
-            for key, row in done_rows.items()
-        ),
+        "| id | requirement | tests |",
+        "|---|---|---|",
+        *(f"| {key} | {cell(row.text)} | {tests(proofs[key])} |" for key, row in done_rows.items()),
     ]
     return "\n".join(lines) + "\n"
 
