@@ -12,6 +12,7 @@ from everstep.domain.ids import Instant, Millis
 from everstep.domain.plan import LimitsSpec
 from everstep.domain.record import record
 from everstep.domain.usage import Usage
+from everstep.domain.values import INTEGER_MAX
 
 NEAR: Final = 0.8
 """The share of a limit at which somebody is told."""
@@ -146,7 +147,7 @@ class Budget:
 
     def raised(self, limit: str, most: float) -> None:
         """Somebody allowed more, in the unit that is shown."""
-        self.max[limit] = most * SHOWN_PER.get(limit, 1)
+        self.max[limit] = min(most * SHOWN_PER.get(limit, 1), INTEGER_MAX)
         self._look()
 
     def renewed(self, at: Instant) -> None:

@@ -1,12 +1,11 @@
 """What a call used, as its tool reports it: kept with every attempt, failed ones included."""
 
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import ClassVar
 
 from everstep.domain.ids import Digest
 from everstep.domain.record import record
-from everstep.domain.values import JsonObject
+from everstep.domain.values import INTEGER_MAX, JsonObject
 
 
 @record
@@ -48,7 +47,7 @@ class Meter:
         """One more report; ValueError for what is no amount."""
         for name, amount in {"cost": cost, "tokens_in": tokens_in, "tokens_out": tokens_out, **counts}.items():
             if amount is not None and not _is_amount(amount):
-                raise ValueError(f"usage: {name} must be a number that is not negative, not {amount!r}")
+                raise ValueError(f"usage: {name} must be a number from 0 to 2^53, not {amount!r}")
         self.cost += cost or 0.0
         self.tokens_in = _sum(self.tokens_in, tokens_in)
         self.tokens_out = _sum(self.tokens_out, tokens_out)
@@ -67,7 +66,7 @@ class Meter:
 
 
 def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= INTEGER_MAX
 
 
 def _sum(before: int | None, more: int | None) -> int | None:

@@ -8,9 +8,10 @@ from everstep.domain.consequence import spec_of
 from everstep.domain.errors import Conflict, NotAllowed, Validation
 from everstep.domain.events import Actor, ActorKind, PauseAnswered, PauseExpired
 from everstep.domain.ids import Digest, PauseId, split_path
+from everstep.domain.limits import SHOWN_PER
 from everstep.domain.pauses import GatedCall, LimitReached, Pause, UnresolvedDependency
 from everstep.domain.task import TaskState
-from everstep.domain.values import JsonObject, JsonValue
+from everstep.domain.values import INTEGER_MAX, JsonObject, JsonValue
 from everstep.engine.kit import Kit
 from everstep.ports.tool import Call
 
@@ -155,9 +156,12 @@ def output_schema(state: TaskState, pause: Pause, kit: Kit) -> JsonObject | None
 
 
 def more_than_used(reached: LimitReached, most: JsonValue) -> None:
-    """Raises Validation if a limit would not be raised by this."""
-    if isinstance(most, bool) or not isinstance(most, int | float) or most <= reached.used:
+    """Raises Validation if a limit would not be raised by this, or to what no limit can be."""
+    if isinstance(most, bool) or not isinstance(most, int | float) or not most > reached.used:
         raise _invalid(f"'max' must be a number above the {reached.used:g} that are used", "allow more, or `cancel`")
+    highest = INTEGER_MAX // SHOWN_PER.get(reached.limit, 1)
+    if most > highest:
+        raise _invalid(f"'max' is at most {highest}", "allow less")
 
 
 def fits(schema: JsonObject | None, value: JsonValue, kit: Kit) -> None:

@@ -18,6 +18,7 @@ from everstep.engine.passage import Allowance
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
 from everstep.ports.secrets import NoSecrets, Secrets
+from everstep.ports.sink import Sink
 from everstep.ports.tool import CACHE, Call, Prior, Serving, ToolAdapter, ToolError, ToolSpec, Undoer
 
 CANNOT_GUESS: Final = (
@@ -227,10 +228,13 @@ class Catalog:
                 return prior
         return prior if isinstance(prior, Prior) and 0 <= prior.p10_s <= prior.p50_s <= prior.p90_s < inf else None
 
-    async def close(self) -> None:
-        """Every family lets go of what it holds."""
+    async def close(self, sink: Sink) -> None:
+        """Every family lets go of what it holds, whatever becomes of the others."""
         for adapter in self._adapters:
-            await adapter.close()
+            try:
+                await adapter.close()
+            except Exception as error:  # noqa: BLE001 -- theirs
+                sink.trouble("tools could not be closed", error, tools=[spec.name for spec in adapter.tools()])
 
     def undoes(self, name: str) -> bool:
         """Whether the family of this tool can take a call of it back."""

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from everstep.domain.errors import StoreError
+from everstep.domain.errors import EverstepError
 from everstep.domain.ids import Instant, TaskId
 from everstep.domain.task import Lease
 from everstep.engine.commit import is_held
@@ -48,6 +48,16 @@ class Errands:
             await asyncio.wait(ending)
 
 
+async def lasting(work: Callable[[], Coroutine[Any, Any, None]], what: str, kit: Kit) -> None:
+    """What an engine does as long as it lives: if it dies of a defect, somebody hears of it, and it begins again."""
+    while True:
+        try:
+            return await work()
+        except Exception as defect:  # noqa: BLE001 -- a task stands still if nobody looks after it any more
+            kit.sink.trouble(f"{what} died of a defect and begins again", defect)
+        await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
+
+
 async def give_up(lease: Lease, kit: Kit, has: Callable[[TaskId], bool], *, died: bool = False) -> None:
     """Hand back a task that is still ours, as soon as the store lets us; unless somebody `has` it again by then."""
     back = False
@@ -58,5 +68,5 @@ async def give_up(lease: Lease, kit: Kit, has: Callable[[TaskId], bool], *, died
             if not is_held(state, lease) or state.terminal or has(lease.task):
                 return
             back = await hand_back(state, kit, died=died)
-        except StoreError as error:
+        except EverstepError as error:
             kit.sink.trouble("a task cannot be handed back", error, task=lease.task)

@@ -247,6 +247,9 @@ class Loop:
         self.claiming = True
         try:
             await self._fill(room)
+        except Exception:
+            self._more = True  # nobody knows what was there
+            raise
         finally:
             self._reserved = 0
             self.claiming = False
@@ -272,7 +275,7 @@ class Loop:
         waiting = deque(claimed)
         try:
             await self._begin(waiting)
-        except StoreError:
+        except Exception:
             for one in waiting:
                 self._errands.send(self._hand_back(one.lease))
             raise

@@ -10,6 +10,7 @@ from everstep.domain import events as e
 from everstep.domain.consequence import spec_of
 from everstep.domain.decide import WORKER_LOST
 from everstep.domain.effects import expected_decision
+from everstep.domain.errors import RequestError, StoreRefused
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
@@ -17,7 +18,7 @@ from everstep.domain.issues import issues_of
 from everstep.domain.states import HELD, TaskStatus
 from everstep.domain.task import Sweep, TaskState, row_of, unfinished
 from everstep.engine.kit import Kit
-from everstep.ports.store import Committed, Dead
+from everstep.ports.store import Commit, Committed, Dead
 
 PAGE = 100
 SUSPECT = 3
@@ -51,7 +52,7 @@ async def scan(kit: Kit, before: Instant) -> int:
 
 async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | None]:
     """What is read after the look may be another holder's by now: only what the dead one still holds is moved."""
-    states = await kit.store.load_tasks([one.task for one in dead])
+    states = await _states(dead, kit)
     pairs = [
         (one, state)
         for one, state in zip(dead, states, strict=True)
@@ -60,15 +61,48 @@ async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | No
     blamed = _blamed(pairs)
     sweeps = [_sweep(one, state, kit, counts=_counts(one, state, blamed)) for one, state in pairs]
     moved: dict[TaskId, Committed] = {}
-    for sweep, (_, state), result in zip(sweeps, pairs, await kit.store.sweep(sweeps), strict=True):
+    for sweep, (_, state), result in zip(sweeps, pairs, await _swept(sweeps, kit), strict=True):
         if isinstance(result, Committed):
             moved[sweep.task] = result
             kit.figures.settled(state, sweep.drafts)
             state.seq = result.last_seq
             kit.see(state)
-        elif (result.epoch, result.last_seq) == (sweep.epoch, sweep.last_seq):  # nobody came between, and yet
+        elif result is not None and (result.epoch, result.last_seq) == (sweep.epoch, sweep.last_seq):
+            # nobody came between, and yet
             kit.sink.note("a dead worker's task cannot be recovered", level="error", task=sweep.task)
     return [moved.get(one.task) for one in dead]
+
+
+async def _states(dead: Sequence[Dead], kit: Kit) -> Sequence[TaskState | None]:
+    """One that cannot be read stands still by itself, and delays no other."""
+    try:
+        return await kit.store.load_tasks([one.task for one in dead])
+    except StoreRefused:
+        return [await _readable(one.task, kit) for one in dead]
+
+
+async def _readable(task: TaskId, kit: Kit) -> TaskState | None:
+    try:
+        return (await kit.store.load_tasks((task,)))[0]
+    except StoreRefused as error:
+        kit.sink.trouble("a dead worker's task cannot be read", error, task=task)
+        return None
+
+
+async def _swept(sweeps: Sequence[Sweep], kit: Kit) -> Sequence[Commit | None]:
+    """The same of one whose move cannot be written."""
+    try:
+        return await kit.store.sweep(sweeps)
+    except RequestError:
+        return [await _writable(sweep, kit) for sweep in sweeps]
+
+
+async def _writable(sweep: Sweep, kit: Kit) -> Commit | None:
+    try:
+        return (await kit.store.sweep((sweep,)))[0]
+    except RequestError as error:
+        kit.sink.trouble("a dead worker's task cannot be moved", error, task=sweep.task)
+        return None
 
 
 def _blamed(pairs: Sequence[tuple[Dead, TaskState]]) -> dict[str, StepPath | str]:

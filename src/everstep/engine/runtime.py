@@ -15,6 +15,7 @@ from everstep.domain.errors import EngineClosed, EverstepError, StoreError, Stor
 from everstep.domain.ids import Instant, WorkerId
 from everstep.domain.record import record
 from everstep.engine import halt
+from everstep.engine.errands import lasting
 from everstep.engine.heartbeat import Heartbeat
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
@@ -95,7 +96,7 @@ class Runtime:
         self._pass(Gate(ready=True, reason="", recovered=recovered), "live")
         self.duties.meet(carries=self._carries)
         if self._carries:
-            self._carrying = asyncio.create_task(self.loop.carry())
+            self._carrying = asyncio.create_task(lasting(self.loop.carry, "carrying tasks", self.kit))
             self.duties.start()
         return recovered
 
@@ -158,6 +159,12 @@ class Runtime:
         """Planned stop: grace for calls, then everything is let go and marked released."""
         self._pass(Gate(ready=False, reason="stopping"), "draining")
         self.kit.fault("stop.release.before")
+        try:
+            await self._stop()
+        finally:  # whatever went wrong, the next engine is to find the store free
+            await self.kit.store.close()
+
+    async def _stop(self) -> None:
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=self.kit.limits.shutdown_grace_s * (1 - CALLS_SHARE))
         if self._rejoining is not None:
@@ -174,8 +181,7 @@ class Runtime:
         self.kit.feed.close()
         for telling in self._telling:
             await telling
-        await self.kit.catalog.close()
-        await self.kit.store.close()
+        await self.kit.catalog.close(self.kit.sink)
 
     def _pass(self, gate: Gate, status: str) -> None:
         """Another state of the gate, told to whoever watches all tasks."""

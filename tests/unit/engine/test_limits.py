@@ -88,7 +88,7 @@ async def test_a_limit_is_told_asked_about_and_raised(engine: TestEngine, priced
     assert (pause.type, pause.answers) == ("limitReached", ("raise_limit", "cancel"))
     with pytest.raises(Conflict, match="waits for an answer"):
         await task.resume()
-    for wrong in (5, 0, "more", True, None):
+    for wrong in (5, 0, "more", True, None, 1e308, float("inf"), float("nan")):
         with pytest.raises(Validation):
             await pause.raise_limit(wrong if limit != "output" or wrong != 5 else 500)  # type: ignore[arg-type]
     await engine.crash()
@@ -256,8 +256,19 @@ async def test_what_a_task_writes_is_counted(engine: TestEngine, tmp_path: Path)
         assert [(one["limit"], one["used"], one["max"]) for one in near] == [("disk", 800, 1000)]
 
 
-async def test_a_report_that_is_no_amount_is_the_tools_mistake(engine: TestEngine) -> None:
-    plan = plan_of([{"id": "a", "tool": "priced.ask", "with": {"cost": -1}}])
+async def test_time_without_end_is_not_allowed_but_as_much_as_can_be_counted(engine: TestEngine) -> None:
+    step: JsonObject = {"id": "a", "tool": "wait", "with": {"for": "2h"}}
+    last: JsonObject = {"id": "b", "tool": "test.echo", "with": {"label": "b"}}
+    task = await still(engine, await engine.start(plan_of([step, last], limits={"wall_time": "1h"})), "3h")
+    with pytest.raises(Validation, match="at most 9007199254740"):
+        await task.pauses[0].raise_limit(1e308)
+    await task.pauses[0].raise_limit(9_007_199_254_740)
+    assert (await still(engine, task)).status == "completed"
+
+
+@pytest.mark.parametrize("cost", [-1, 1e308])
+async def test_a_report_that_is_no_amount_is_the_tools_mistake(engine: TestEngine, cost: float) -> None:
+    plan = plan_of([{"id": "a", "tool": "priced.ask", "with": {"cost": cost}}])
     task = await still(engine, await engine.start(plan))
     assert (task.status, (task.error or {}).get("category")) == ("failed", "internal")
 

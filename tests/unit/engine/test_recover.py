@@ -1,22 +1,27 @@
 """What is left when an engine dies: found once, moved once, and no task delays another."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from everstep import ToolAdapter
 from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
+from everstep.domain.errors import LimitExceeded, StoreRefused
 from everstep.domain.events import Draft, StepCompleted, TaskRecovered
 from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.task import StepCommit, Sweep, TaskState, row_of
 from everstep.domain.values import JsonObject
+from everstep.facade.engine import Engine
 from everstep.ports.marks import Mark
-from everstep.ports.store import Claim, Commit, Dead, Stale
-from everstep.ports.tool import Transient
+from everstep.ports.store import Claim, Claimed, Commit, Dead, Stale
+from everstep.ports.tool import Call, Ctx, ToolSpec, Transient
 from everstep.testing.engine import TestEngine
 from tests.unit.engine.plans import Tools
 
@@ -50,6 +55,102 @@ async def test_a_task_that_cannot_be_recovered_is_passed_over_loudly() -> None:
     assert (await engine.get(stuck.id)).status == "running"
     said = [fields["task"] for event, fields in engine.sink.notes if "cannot be recovered" in event]
     assert said == [stuck.id]
+    await engine.close()
+
+
+class Damaged(MemoryStore):
+    """A store in which one journal cannot be read, and the end of another not be written."""
+
+    unreadable: TaskId | None = None
+    unwritable: TaskId | None = None
+
+    async def load_tasks(self, ids: Sequence[TaskId]) -> Sequence[TaskState | None]:
+        if self.unreadable in ids:
+            raise StoreRefused("the journal cannot be read")
+        return await super().load_tasks(ids)
+
+    async def sweep(self, sweeps: Sequence[Sweep]) -> Sequence[Commit]:
+        if any(sweep.task == self.unwritable for sweep in sweeps):
+            raise LimitExceeded("an event is over the limit")
+        return await super().sweep(sweeps)
+
+
+async def test_a_damaged_task_costs_only_itself() -> None:
+    store, tools = Damaged(), Tools()
+    engine = TestEngine(tools.all(), store=store)
+    await engine.open()
+    tasks = [await engine.start(Plan.from_dict(HOLD)) for _ in range(4)]
+    await engine.clock.advance("1ms")
+    store.unreadable, store.unwritable = tasks[1].task_id, tasks[2].task_id
+    await asyncio.wait_for(engine.crash(), 60)
+    tools.release.set()
+    await engine.clock.advance("1ms")
+    assert {(await engine.get(tasks[n].id)).status for n in (0, 3)} == {"completed"}
+    said = [(event, fields["task"]) for event, fields in engine.sink.notes if event.startswith("a dead worker")]
+    assert said == [
+        ("a dead worker's task cannot be read", tasks[1].id),
+        ("a dead worker's task cannot be moved", tasks[2].id),
+    ]
+    await engine.close()
+
+
+class Clinging(ToolAdapter):
+    """A family of tools that cannot let go of what it holds."""
+
+    def tools(self) -> tuple[ToolSpec]:
+        """One."""
+        schema: JsonObject = {"type": "object"}
+        return (ToolSpec(name="clinging.call", version="1", title="Call", description="Call.", input_schema=schema),)
+
+    async def execute(self, call: Call, ctx: Ctx) -> None:
+        """Nothing."""
+
+    async def close(self) -> None:
+        """Not today."""
+        raise RuntimeError("it does not let go")
+
+
+async def test_tools_that_cannot_be_closed_leave_the_store_to_the_next_engine(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with Engine(tmp_path / "everstep.db", tools=[Clinging()]):
+            pass
+    lines = [json.loads(line) for line in (tmp_path / "logs" / "everstep.log").read_text("utf-8").splitlines()]
+    said = [line for line in lines if "could not be closed" in line["message"]]
+    assert (len(said), "clinging.call" in str(said[0])) == (2, True)
+
+
+class Startled(MemoryStore):
+    """A store in which a defect of ours shows when tasks are claimed, once."""
+
+    defects = 0
+
+    async def claim_tasks(self, claim: Claim) -> Sequence[Claimed]:
+        if self.defects:
+            self.defects -= 1
+            raise RuntimeError("nobody thought of this")
+        return await super().claim_tasks(claim)
+
+
+async def test_claims_go_on_after_a_defect() -> None:
+    store, tools = Startled(), Tools()
+    engine = TestEngine(tools.all(), store=store)
+    await engine.open()
+    steps: list[JsonObject] = [
+        {"id": "a", "tool": "test.hold", "with": {}},
+        {"id": "b", "tool": "test.echo", "with": {}},
+    ]
+    task = await engine.start(Plan.from_dict({"name": "p", "steps": [*steps]}))
+    await engine.clock.advance("1ms")
+    await task.pause()
+    tools.release.set()
+    await engine.clock.advance("1ms")
+    store.defects = 1
+    await task.resume()
+    await engine.clock.advance("10s")
+    assert (await engine.get(task.id)).status == "completed"
+    assert [said for said, _ in engine.sink.notes if "defect" in said] == [
+        "carrying tasks died of a defect and begins again"
+    ]
     await engine.close()
 
 

@@ -10,7 +10,7 @@ from everstep.adapters.stores.kept import Kept, fits, line_up, opened_pause, pag
 from everstep.adapters.stores.memory_traffic import MemoryTraffic
 from everstep.domain import ids as i
 from everstep.domain import task as t
-from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound
+from everstep.domain.errors import Conflict, EngineClosed, LeaseLost, NotFound, StoreRefused
 from everstep.domain.fold import fold
 from everstep.domain.pauses import BY_ITSELF, PauseStatus
 from everstep.domain.states import TaskStatus
@@ -108,7 +108,10 @@ class MemoryStore(MemoryTraffic):
         kept = self._tasks.get(task)
         state: t.TaskState | None = None
         for event in kept.events if kept else ():
-            state = fold(state, kept.new.owner if kept else "", decode(event.encoded, self._payloads.__getitem__))
+            try:
+                state = fold(state, kept.new.owner if kept else "", decode(event.encoded, self._payloads.__getitem__))
+            except Exception as error:
+                raise StoreRefused(f"the journal of {task} cannot be read: {error}") from error
         return state
 
     async def list_tasks(self, which: port.TaskFilter) -> port.Page:

@@ -1,7 +1,10 @@
 """What one engine looks after beside the walks: pauses that run out, history, promises, old tasks, the machine."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
+from everstep.engine.errands import lasting
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.passage import share_pools
@@ -45,7 +48,7 @@ class Duties:
         if news is not None:
             share_pools(self._kit.passage, news.slots, lambda: self._kit.worker, self._loop.nudge)
             neighbours = Neighbours(self._kit, self._loop, news, carries=carries)
-            self._meeting = asyncio.create_task(neighbours.watch())
+            self._meeting = self._begin(neighbours.watch, "looking at other engines")
 
     async def part(self) -> None:
         """Look no more."""
@@ -55,13 +58,21 @@ class Duties:
 
     def start(self) -> None:
         """From now on."""
-        self._timing = asyncio.create_task(self._timers.watch())
-        duties = (self.historian, self.schedule, self.rounds, self.doubt)
-        self._watches = [asyncio.create_task(duty.watch()) for duty in duties]
+        self._timing = self._begin(self._timers.watch, "looking after pauses")
+        duties = {
+            "keeping history": self.historian.watch,
+            "looking at the schedule": self.schedule.watch,
+            "asking tools how they are": self.rounds.watch,
+            "looking again after a doubt": self.doubt.watch,
+        }
         if self._loop.own is None:
-            self._watches.append(asyncio.create_task(Retention(self._kit).watch()))
+            duties["deleting old tasks"] = Retention(self._kit).watch
         if self._pressure is not None:
-            self._watches.append(asyncio.create_task(self._pressure.watch()))
+            duties["looking at the machine"] = self._pressure.watch
+        self._watches = [self._begin(duty, what) for what, duty in duties.items()]
+
+    def _begin(self, duty: Callable[[], Coroutine[Any, Any, None]], what: str) -> asyncio.Task[None]:
+        return asyncio.create_task(lasting(duty, what, self._kit))
 
     def stop(self) -> None:
         """The engine closes."""

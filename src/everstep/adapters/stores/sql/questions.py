@@ -9,13 +9,12 @@ from everstep.adapters.stores.sql.hold import Reader
 from everstep.domain.errors import StoreRefused, Validation
 from everstep.domain.fold import fold
 from everstep.domain.ids import Instant, Seq, TaskId, WorkerId
-from everstep.domain.moves import BrokenJournal
 from everstep.domain.pauses import PauseStatus
 from everstep.domain.states import TERMINAL, TaskStatus
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject
 from everstep.ports.store import Dead, Due, Journaled, KeptPause, Page, PauseFilter, Sort, TaskFilter
-from everstep.wire.event import Fetch, Unreadable, decode
+from everstep.wire.event import Fetch, decode
 
 _NEWEST = (2**62, 2**62)
 _OLDEST = (-(2**62), -(2**62))
@@ -28,7 +27,7 @@ def load_tasks(reader: Reader, ids: Sequence[TaskId], fetch: Fetch) -> list[Task
     for task, owner, body in reader.rows("load_tasks", {"ids": json.dumps(list(dict.fromkeys(ids)))}):
         try:
             states[task] = fold(states.get(task), owner, decode(body, fetch))
-        except (Unreadable, BrokenJournal) as error:
+        except Exception as error:
             raise StoreRefused(f"the journal of {task} cannot be read: {error}") from error
     return [states.get(task) for task in ids]
 
