@@ -79,7 +79,7 @@ def text_of(exc: BaseException) -> str:
     text = ""
     with suppress(Exception):
         text = str(exc).strip()
-    return _writable(text) or type(exc).__name__
+    return _cut(text) or type(exc).__name__
 
 
 def said(exc: BaseException, name: str) -> str | None:
@@ -104,18 +104,22 @@ def _plain(value: object, depth: int) -> JsonValue:
         return float(value)
     if depth and isinstance(value, dict):
         some = list(value.items())[:DETAILS_ITEMS_MAX]
-        return {_writable(str(key)): _plain(item, depth - 1) for key, item in some}
+        return {_cut(str(key)): _plain(item, depth - 1) for key, item in some}
     if depth and isinstance(value, list | tuple):
         return [_plain(item, depth - 1) for item in value[:DETAILS_ITEMS_MAX]]
     text = type(value).__name__
     with suppress(Exception):
         text = str(value)
-    return _writable(text)
+    return _cut(text)
 
 
-def _writable(text: str) -> str:
-    """Cut, and without half characters: file names that are no text arrive as such."""
-    text = text.encode(errors="backslashreplace").decode()
+def writable(text: str) -> str:
+    """Without half characters: file names that are no text arrive as such."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _cut(text: str) -> str:
+    text = writable(text)
     return text if len(text) <= TEXT_CHARS_MAX else f"{text[:TEXT_CHARS_MAX]}…"
 
 

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 from everstep.domain.failure import Category, EffectState, Failure
 from everstep.domain.outcome import Asked, Failed, Listens, Lost, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.plan import Effect, LimitsSpec
+from everstep.domain.raised import writable
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonObject, JsonValue, NotJson
@@ -96,7 +97,7 @@ async def _called(intent: Intent, entry: Entry, arguments: JsonObject, state: Ta
         return AT_A_SAFE_POINT
     if isinstance(error, NeedsInput):
         return asked_safely(
-            Asked(question=str(error), schema=error.schema, by=error.by, usage=ctx.used()), kit.catalog.redactor
+            Asked(question=writable(str(error)), schema=error.schema, by=error.by, usage=ctx.used()), kit.catalog.redactor
         )
     timed_out = isinstance(error, TimeIsUp)
     failure = _timeout(tool, ctx.timeout_ms) if timed_out else judged(error, entry, kit.catalog.redactor)

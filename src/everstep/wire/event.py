@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import MsgspecError, Raw, Struct
 from msgspec.json import Decoder, Encoder
 
 from everstep.domain import events as e
-from everstep.domain.errors import LimitExceeded
+from everstep.domain.errors import LimitExceeded, Validation
 from everstep.domain.events import Recorded
 from everstep.domain.ids import Digest, Instant, Seq, StepPath, TaskId
 from everstep.domain.plan import PlanSpec
@@ -106,6 +106,8 @@ _anything: Final = Decoder(dict[str, Any]).decode
 _made: Final = Decoder(_Made).decode
 page_of: Final = Decoder(EventPage).decode
 _reference: Final = Decoder(payload.Payload).decode
+_UNSPEAKABLE: Final = (ValueError, TypeError, AttributeError, ArithmeticError, MsgspecError)
+"""Half a surrogate pair, a number without end, something of another type."""
 
 
 class Pen:
@@ -121,10 +123,13 @@ class Pen:
         self._actor = _spell_actor(actor.kind, actor.id, actor.via)
 
     def write(self, seq: Seq, draft: e.Draft) -> bytes:
-        """The one spelling of an event; raises LimitExceeded."""
+        """The one spelling of an event; raises LimitExceeded, or Validation for what no JSON can say."""
         body, step_path = draft.body, draft.step
         kind = body.type if isinstance(body, e.Unknown) else body.TYPE
-        return self._seal(seq, kind, step_path, self._spell(body, step_path))
+        try:
+            return self._seal(seq, kind, step_path, self._spell(body, step_path))
+        except _UNSPEAKABLE as error:  # refused alone: it must not cost those who are written with it
+            raise Validation(f"{kind} cannot be written down: {error}") from error
 
     def write_intent(self, seq: Seq, lease: Lease, proposal: Proposal) -> bytes:
         """`attempt.started`, straight from what it grants."""

@@ -14,7 +14,7 @@ from everstep.domain.task import StepCommit
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.task import Task
 from everstep.ports.store import Committed, Stale
-from everstep.ports.tool import Misconfigured, NeedsInput, ToolError
+from everstep.ports.tool import Ctx, Misconfigured, NeedsInput, ToolError
 from everstep.testing.engine import TestEngine
 
 ITEMS = 400
@@ -36,6 +36,13 @@ def tools() -> list[object]:
         """Asks, with a form that nobody could fill in."""
         raise NeedsInput("which?", schema={"enum": [f"choice {n}" for n in range(20_000)]})
 
+    @tool("half.asks", effect="pure")
+    async def half(ctx: Ctx) -> int:
+        """Asks about a file whose name is no text."""
+        if ctx.answer is None:
+            raise NeedsInput("delete report \udcff.pdf?")
+        return 1
+
     @tool("long.gives", effect="pure")
     async def gives() -> str:
         """Gives nearly as much as can be kept."""
@@ -47,7 +54,7 @@ def tools() -> list[object]:
         await asyncio.Event().wait()
         return 0
 
-    return [fails, details, asks, gives, waits]
+    return [fails, details, asks, half, gives, waits]
 
 
 class Picky(MemoryStore):
@@ -96,6 +103,17 @@ async def test_a_question_that_cannot_be_asked_is_a_bug_of_its_tool() -> None:
     assert task.error is not None
     assert (task.error["code"], task.error["category"]) == ("not_recordable", "internal")
     assert "which?" in str(task.error["message"])
+
+
+async def test_a_question_about_a_file_whose_name_is_no_text_is_asked() -> None:
+    async with TestEngine(tools()) as engine:
+        task = await engine.start(Plan.from_dict({"name": "p", "steps": [{"id": "a", "tool": "half.asks"}]}))
+        await engine.clock.advance("1s")
+        pause = engine.inbox.only()
+        assert "udcff.pdf?" in str(pause.reason)
+        await pause.answer(1)
+        await engine.clock.advance("1s")
+        assert (await task.refresh()).status == "completed"
 
 
 async def test_a_list_that_cannot_be_kept_fails_its_step_and_no_item() -> None:

@@ -65,6 +65,7 @@ CASES: Final = (
     Case(story=store_handed.a_generation_has_one_handle),
     Case(story=store_commits.every_stale_commit_is_refused),
     Case(story=store_commits.a_refused_unit_does_not_sink_the_batch),
+    Case(story=store_commits.what_cannot_be_written_sinks_nobody_else),
     Case(story=store_commits.a_released_lease_is_gone),
     Case(story=store_commits.no_call_starts_unless_the_task_runs),
     Case(story=store_commits.a_command_comes_between),

@@ -106,6 +106,21 @@ async def a_refused_unit_does_not_sink_the_batch(rig: Rig) -> None:
         assert [(await on.load(state.id)).in_flight for state in states] == [(ONE,), (), (ONE,)]
 
 
+async def what_cannot_be_written_sinks_nobody_else(rig: Rig) -> None:
+    """Half a surrogate pair, as the name of a file that is no text brings it: no JSON can say it."""
+    half = f.note("report \udcff.pdf")
+    async with scene(rig) as on:
+        good, bad, seen = [await on.held() for _ in range(3)]
+        answers = await asyncio.gather(
+            on.commit(f.step_commit(good, proposals=(f.proposal(ONE),))),
+            on.commit(f.step_commit(bad, half, proposals=(f.proposal(ONE),))),
+            on.command(f.command(await on.load(seen.id), half)),
+            return_exceptions=True,
+        )
+        assert [type(answer) for answer in answers] == [Committed, Validation, Validation]
+        assert [(await on.load(state.id)).in_flight for state in (good, bad, seen)] == [(ONE,), (), ()]
+
+
 async def a_released_lease_is_gone(rig: Rig) -> None:
     async with scene(rig) as on:
         state = await on.held()
