@@ -120,6 +120,8 @@ async def settle(
             continue
         if (result.epoch, result.worker) != (held.lease.epoch, held.lease.worker):
             raise LeaseLost(f"task {held.lease.task} is no longer ours")
+        if result.last_seq == held.state.seq:  # nobody came between: another engine has halted everything
+            await patiently(kit.passage.learn_halt, held.lease.task, kit)
         await reload(held, kit)
 
 

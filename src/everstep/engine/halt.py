@@ -25,11 +25,6 @@ SYSTEM: Final = "system"
 UNFINISHED: Final = frozenset(TaskStatus) - TERMINAL - {TaskStatus.CANCELLING}
 
 
-async def learn(kit: Kit) -> None:
-    """At the start: whether everything was halted before."""
-    kit.passage.halted = await kit.passage.traffic.get_halt()
-
-
 async def halt(wanted: Halt, kit: Kit, loop: Loop) -> Halt:
     """Graceful: calls in flight may end. Immediate: they are ended, and judged by the effect rule."""
     if wanted.mode not in MODES:

@@ -97,7 +97,8 @@ async def _called(intent: Intent, entry: Entry, arguments: JsonObject, state: Ta
         return AT_A_SAFE_POINT
     if isinstance(error, NeedsInput):
         return asked_safely(
-            Asked(question=writable(str(error)), schema=error.schema, by=error.by, usage=ctx.used()), kit.catalog.redactor
+            Asked(question=writable(str(error)), schema=error.schema, by=error.by, usage=ctx.used()),
+            kit.catalog.redactor,
         )
     timed_out = isinstance(error, TimeIsUp)
     failure = _timeout(tool, ctx.timeout_ms) if timed_out else judged(error, entry, kit.catalog.redactor)

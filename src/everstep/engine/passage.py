@@ -77,6 +77,10 @@ class Passage:
     lifted_at: Instant | None = None
     """When that was over, if it was since the start."""
 
+    async def learn_halt(self) -> None:
+        """Whether everything is halted, by whomever: the store knows."""
+        self.halted = await self.traffic.get_halt()
+
     @property
     def closed(self) -> bool:
         """Whether no task is taken up now."""

@@ -86,7 +86,7 @@ class Runtime:
         """Find what dead workers left, then open the gate."""
         try:
             self.kit.fault("gate.scan.before")
-            await halt.learn(self.kit)
+            await self.kit.passage.learn_halt()
             recovered = await scan(self.kit, stale_before(self.kit))
             await halt.hold_back(self.kit)
             self.kit.fault("gate.scan.after")

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from everstep import Engine, Plan
+from everstep.adapters.stores.memory import MemoryStore
 from everstep.domain.errors import Validation
 from everstep.domain.events import Actor, ActorKind, Who
-from everstep.domain.ids import TaskId
-from everstep.domain.task import TaskState
+from everstep.domain.ids import Instant, TaskId
+from everstep.domain.task import StepCommit, TaskState
+from everstep.ports.store import Commit
 from everstep.ports.tool import Transient
+from everstep.ports.traffic import Halt
 from everstep.testing.engine import TestEngine
 from everstep.torture import checker
 from tests.unit.engine.plans import Tools, chain
@@ -41,6 +44,33 @@ async def test_calls_in_flight_end_and_nothing_follows_until_it_is_lifted(engine
     await engine.desk.lift_halt()
     assert [(await one.result()).status for one in (task, waiting)] == ["completed", "completed"]
     assert tools.calls == {"a": 1, "b": 1, "c": 1}
+
+
+class Counting(MemoryStore):
+    """Counts the commits that were tried."""
+
+    tried = 0
+
+    async def commit_steps(self, commits: Sequence[StepCommit]) -> Sequence[Commit]:
+        self.tried += 1
+        return await super().commit_steps(commits)
+
+
+async def test_what_comes_of_a_call_is_kept_where_another_engine_has_halted_everything(tools: Tools) -> None:
+    """This engine has not heard of it yet: the store refuses the next call, not the outcome of this one."""
+    store = Counting()
+    async with TestEngine(tools.all(), store=store) as engine:
+        task = await engine.start(held("test.once"))
+        await tools.holding.wait()
+        await store.set_halt(Halt(mode="graceful", by="another", at=Instant(0), note=None))
+        store.tried = 0
+        tools.release.set()
+        await engine.clock.advance("1ms")
+        await task.refresh()
+        assert {name: step.status.value for name, step in task.steps.items()} == {"a": "completed", "b": "pending"}
+        assert (store.tried, tools.calls) == (2, {"a": 1})
+        await engine.desk.lift_halt()
+        assert ((await task.result()).status, tools.calls) == ("completed", {"a": 1, "b": 1})
 
 
 async def test_it_is_kept_over_a_crash(engine: TestEngine, tools: Tools) -> None:

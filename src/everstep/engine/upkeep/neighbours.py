@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from everstep.domain.errors import StoreError
 from everstep.domain.ids import Instant, Seq, TaskId
 from everstep.domain.values import JsonObject
-from everstep.engine import halt
 from everstep.engine.feed import Notice
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
@@ -40,6 +39,8 @@ class Neighbours:
         self._heads: dict[TaskId | None, Seq] = {}
         self._end = 0
         self._claim_at = self._sweep_at = Instant(0)
+        self._halted = kit.passage.halted is not None
+        """What the walks were last told; one of them may have learned more meanwhile."""
         self._listening = False
         self._refused = 0
         self._report_at = Instant(0)
@@ -97,11 +98,11 @@ class Neighbours:
             self._refused = refused
         if await scan(kit, stale_before(kit)):
             self._loop.nudge()
-        before = kit.passage.halted
-        await halt.learn(kit)
-        if (before is None) != (kit.passage.halted is None):
-            if before is not None:
+        await kit.passage.learn_halt()
+        if self._halted != (kit.passage.halted is not None):
+            if self._halted:
                 kit.passage.lifted_at = kit.clock.now()
+            self._halted = not self._halted
             self._loop.look_again()
         await self._report_unclaimed(kit.clock.now())
         kit.breakers.compare(await kit.store.troubles.breakers())
