@@ -13,7 +13,7 @@ from everstep.domain.task import StepState, TaskState
 _NOT_AN_ISSUE = frozenset({e.SkipReason.CONDITION, e.SkipReason.GOAL_MET})
 
 
-ISSUES_BYTES_MAX = 40_000
+ISSUES_BYTES_MAX = 24_000
 """They stand in one line of the journal, with other things."""
 
 

@@ -2,7 +2,7 @@
 
 from everstep.domain.events import SkipReason
 from everstep.domain.graph import first_gap
-from everstep.domain.ids import Instant, StepPath, split_path
+from everstep.domain.ids import Instant, StepPath, item_path, split_path
 from everstep.domain.states import ENDED, STEP_MOVES, TASK_MOVES, Phase, StepStatus, TaskStatus
 from everstep.domain.task import StepState, TaskState
 
@@ -92,9 +92,11 @@ def end_step(state: TaskState, step: StepState, to: StepStatus, at: Instant) -> 
 
 
 def skip_all(state: TaskState, paths: tuple[StepPath, ...], reason: SkipReason, at: Instant) -> None:
-    """What an ending task leaves undone."""
+    """What an ending task leaves undone: steps and items; a step takes those of its items along that are not named."""
     for path in paths:
         step = step_of(state, path)
+        if step.items_open:
+            skip_all(state, tuple(item_path(path, item) for item in step.items_open), reason, at)
         if not step.ended:
             end_step(state, step, StepStatus.SKIPPED, at)
             step.skip_reason = reason

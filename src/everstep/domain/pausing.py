@@ -10,7 +10,7 @@ from everstep.domain.pauses import Pause, PauseType, ResourcePressure, UserReque
 from everstep.domain.pressure import Reading
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
-from everstep.domain.task import TaskState
+from everstep.domain.task import LISTED_MAX, TaskState
 
 GRACEFUL: Final = "graceful"
 IMMEDIATE: Final = "immediate"
@@ -79,7 +79,7 @@ def _pausing(state: TaskState, pause: PauseId, mode: str) -> e.Draft:
     ends = () if mode == GRACEFUL else repeatable(state)
     waits_for = tuple(path for path in state.in_flight if path not in ends)
     mode_used = GRACEFUL if waits_for else mode
-    return e.Draft(body=e.TaskPausing(pause=pause, mode=mode, mode_used=mode_used, waits_for=waits_for))
+    return e.Draft(body=e.TaskPausing(pause=pause, mode=mode, mode_used=mode_used, waits_for=waits_for[:LISTED_MAX]))
 
 
 def repeatable(state: TaskState) -> tuple[StepPath, ...]:

@@ -22,6 +22,10 @@ from everstep.domain.vouched import Vouched
 
 FINALLY_MS = 60_000
 """What the `finally` steps of a cancelled task get, in all."""
+LISTED_MAX = 200
+"""So many calls in flight are listed in a line of the journal; of thousands nobody reads more."""
+UNFINISHED_BYTES_MAX = 24_000
+"""Of names in the last line of a task. The steps of a plan always fit."""
 
 
 @hot_record
@@ -259,8 +263,10 @@ def row_of(state: TaskState, starting: Collection[StepPath] = ()) -> TaskRow:
 
 
 def unfinished(state: TaskState) -> tuple[StepPath, ...]:
-    """Everything without an outcome, items before the step they belong to."""
+    """What has no outcome, items before the step they belong to; it stands for them where they are too many."""
     paths = [step.path for step in state.steps.values() if not step.ended]
+    if sum(map(len, paths)) > UNFINISHED_BYTES_MAX:
+        paths = [path for path in paths if path in state.specs]
     return tuple(sorted(paths, key=lambda path: (path[-1] != "]", path)))
 
 

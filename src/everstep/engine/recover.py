@@ -16,7 +16,7 @@ from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Millis, StepPath, TaskId
 from everstep.domain.issues import issues_of
 from everstep.domain.states import HELD, TaskStatus
-from everstep.domain.task import Sweep, TaskState, row_of, unfinished
+from everstep.domain.task import LISTED_MAX, Sweep, TaskState, row_of, unfinished
 from everstep.engine.kit import Kit
 from everstep.ports.store import Commit, Committed, Dead
 
@@ -138,7 +138,7 @@ def _sweep(dead: Dead, state: TaskState, kit: Kit, *, counts: bool) -> Sweep:
         last_heartbeat_at=dead.worker.heartbeat_at if dead.worker else None,
         threshold_s=kit.limits.stale_after_ms / 1000,
         recoveries=state.recoveries + counts,
-        steps=tuple(_expected(state, path) for path in state.in_flight),
+        steps=tuple(_expected(state, path) for path in state.in_flight[:LISTED_MAX]),
     )
     return _moved(state, recovered, kit)
 
@@ -205,7 +205,7 @@ async def hand_back(state: TaskState, kit: Kit, *, died: bool = False) -> bool:
         last_heartbeat_at=None,
         threshold_s=kit.limits.stale_after_ms / 1000,
         recoveries=state.recoveries + died,
-        steps=tuple(_expected(state, path) for path in state.in_flight),
+        steps=tuple(_expected(state, path) for path in state.in_flight[:LISTED_MAX]),
     )
     (result,) = await kit.store.sweep((_moved(state, recovered, kit),))
     if isinstance(result, Committed):

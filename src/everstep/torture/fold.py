@@ -83,6 +83,9 @@ def _end_task(state: State, event: Event, to: str) -> None:
     for path in event.data.get("skipped") or ():
         step = state.steps.setdefault(path, Step(path))
         _end_step(state, event, step, "skipped")
+    named = frozenset(event.data.get("skipped") or ())
+    for step in [one for one in state.steps.values() if one.outcome is None and base(one.path) in named]:
+        _end_step(state, event, step, "skipped")  # a step takes its items along
     for step in state.steps.values():
         if step.open is not None and not step.open.waiting:
             state.blame("C5", event.seq, f"{to} while attempt {step.open.number} of step {step.path} is open")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,13 @@ from everstep.domain.errors import LimitExceeded
 from everstep.domain.events import PauseOpened
 from everstep.domain.task import StepCommit
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.facade.engine import Engine
 from everstep.facade.task import Task
 from everstep.ports.store import Committed, Stale
 from everstep.ports.tool import Ctx, Misconfigured, NeedsInput, ToolError
 from everstep.testing.engine import TestEngine
+from everstep.testing.fakes import fake
+from everstep.torture import checker
 
 ITEMS = 400
 
@@ -136,3 +140,56 @@ async def test_a_task_that_cannot_go_on_says_so_and_what_was_under_way(beside: b
     assert "over the limit" in str(task.error["message"])
     assert [issue.step for issue in task._state.issues if issue.status == "uncertain"] == (["a"] if beside else [])
     assert types[-1] == "task.failed"
+
+
+def wide(shelves: int) -> Plan:
+    """As many calls at the same time as may be, with names as long as they come."""
+    steps: list[JsonValue] = [
+        {
+            "id": f"fetch_all_the_pages_of_the_public_archive_of_shelf_{n:02d}",
+            "tool": "wide.fetch",
+            "for_each": [*range(64)],
+            "parallel": 64,
+            "needs": [],
+        }
+        for n in range(shelves)
+    ]
+    return Plan.from_dict({"name": "wide", "parallel": shelves, "steps": steps})
+
+
+async def test_a_task_with_a_thousand_calls_in_flight_is_taken_up_again() -> None:
+    fetch = fake(effect="pure", delay="20s", returns=1)
+    engine = TestEngine({"wide.fetch": fetch})
+    await engine.open()
+    task = await engine.start(wide(16))
+    await engine.clock.advance("2s")
+    assert fetch.count == 16 * 64
+    await engine.crash()
+    await engine.clock.advance("2m")
+    assert (await engine.get(task.id)).status == "completed"
+    await engine.close()
+
+
+@pytest.mark.parametrize("first", ["pause", "nothing"])
+async def test_a_task_with_a_thousand_calls_in_flight_can_be_paused_and_cancelled(first: str, tmp_path: Path) -> None:
+    begun: list[int] = []
+    all_begun = asyncio.Event()
+
+    @tool("wide.fetch", effect="pure")
+    async def fetch() -> None:
+        """Takes its time."""
+        begun.append(1)
+        if len(begun) == 24 * 64:
+            all_begun.set()
+        await asyncio.Event().wait()
+
+    store = tmp_path / "everstep.db"
+    async with Engine(store, tools=[fetch]) as engine:
+        task = await engine.start(wide(24))
+        await asyncio.wait_for(all_begun.wait(), 60)
+        if first == "pause":
+            await task.pause()
+        await task.cancel()
+        assert (await asyncio.wait_for(task.result(), 60)).status == "cancelled"
+        assert {step.status.value for step in (await task.refresh()).steps.values()} == {"skipped"}
+    assert [violation._asdict() for violation in checker.check(store)] == []
