@@ -180,7 +180,7 @@ BROKEN_ENGINES = (
     ),
     Mutant(
         "recovery without a new epoch",
-        (Edit("engine/recover.py", "        epoch=Epoch(dead.epoch + 1),\n", "        epoch=dead.epoch,\n"),),
+        (Edit("engine/stall.py", "        epoch=Epoch(dead.epoch + 1),\n", "        epoch=dead.epoch,\n"),),
         IN_A_CALL,
         "C4",
     ),

@@ -4,18 +4,30 @@ from dataclasses import replace
 
 from everstep.domain import events as e
 from everstep.domain.detour import next_fallback, source_of, tool_of
+from everstep.domain.effects import expected_decision
 from everstep.domain.failure import NOBODY_THERE, Failure
 from everstep.domain.ids import BEFORE, StepPath, split_path
 from everstep.domain.pauses import ToolErrorPause
 from everstep.domain.plan import OnError, StepSpec
 from everstep.domain.resources import parts_of
 from everstep.domain.task import StepState, TaskState
+from everstep.domain.values import LISTED_MAX
 
 
 def spec_of(state: TaskState, path: StepPath) -> StepSpec:
     """The step of the plan that a path belongs to; of a part what that part does."""
     name, item = split_path(path)
     return parts_of(state.specs[name])[item] if isinstance(item, str) else state.specs[name]
+
+
+def interrupted(state: TaskState) -> tuple[e.RecoveredStep, ...]:
+    """Calls in flight when their worker died, and what is expected to become of them; of very many the first."""
+    steps = []
+    for path in state.in_flight[:LISTED_MAX]:
+        attempt = state.open[path]
+        decision = expected_decision(attempt.effect, state.plan.on_uncertain(spec_of(state, path)))
+        steps.append(e.RecoveredStep(step=path, attempt=attempt.number, effect=attempt.effect, decision=decision))
+    return tuple(steps)
 
 
 def is_final(state: TaskState, spec: StepSpec) -> bool:

@@ -10,7 +10,8 @@ from everstep.domain.pauses import Pause, PauseType, ResourcePressure, UserReque
 from everstep.domain.pressure import Reading
 from everstep.domain.record import record
 from everstep.domain.states import TERMINAL, TaskStatus
-from everstep.domain.task import LISTED_MAX, TaskState
+from everstep.domain.task import TaskState
+from everstep.domain.values import LISTED_MAX
 
 GRACEFUL: Final = "graceful"
 IMMEDIATE: Final = "immediate"

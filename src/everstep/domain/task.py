@@ -17,15 +17,11 @@ from everstep.domain.pauses import DurableWait, Grant, Pause
 from everstep.domain.plan import Effect, OnError, PlanSpec, StepSpec
 from everstep.domain.record import hot_record, record
 from everstep.domain.states import ENDED, TERMINAL, Phase, StepStatus, TaskStatus
-from everstep.domain.values import JsonObject, JsonValue, Sealed
+from everstep.domain.values import UNFINISHED_BYTES_MAX, JsonObject, JsonValue, Sealed
 from everstep.domain.vouched import Vouched
 
 FINALLY_MS = 60_000
 """What the `finally` steps of a cancelled task get, in all."""
-LISTED_MAX = 200
-"""So many calls in flight are listed in a line of the journal; of thousands nobody reads more."""
-UNFINISHED_BYTES_MAX = 24_000
-"""Of names in the last line of a task. The steps of a plan always fit."""
 
 
 @hot_record
@@ -57,8 +53,7 @@ class StepState:
     status: StepStatus = StepStatus.PENDING
     phase: Phase | None = None
     attempts: int = 0
-    tries: int = 0
-    """Logical tries: a crash repeats the key of a try, a deliberate retry begins a new one."""
+    tries: int = 0  # logical ones: a crash repeats the key of a try, a deliberate retry begins a new one
     settled: int = 0  # attempts that led to an outcome which somebody set aside: nothing of them is gone on with
     retries: int = 0
     """Transient ones used by the tool in force; those of other categories stand in the detour."""
@@ -92,8 +87,7 @@ class StepState:
     waits_since: Instant | None = None  # its latest wait, for a retry or for anything but an answer
     started_at: Instant | None = None
     ended_at: Instant | None = None
-    child: TaskId | None = None
-    """The task that this step made; it stays known after its end."""
+    child: TaskId | None = None  # the task that this step made; it stays known after its end
     undone_by: tuple[TaskId, StepPath] | None = None
     """The task that takes this outcome back, and the step of it that does."""
     items: Sealed | None = None

@@ -12,6 +12,10 @@ INTEGER_MAX = 2**53
 DEPTH_MAX = 64
 INLINE_BYTES_MAX = 32 * 1024
 ARTIFACT_BYTES_MAX = 16 * 1024 * 1024
+LISTED_MAX = 200
+"""So many calls in flight are listed in a line of the journal; of thousands nobody reads more."""
+UNFINISHED_BYTES_MAX = 24_000
+"""Of names in the last line of a task. The steps of a plan always fit."""
 
 
 class NotJson(ValueError):

@@ -19,7 +19,7 @@ from everstep.engine.call_apart import Calls
 from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
 from everstep.engine.kit import Kit
 from everstep.engine.lap_apart import Part, end, find_open, looked, settle_all, taken
-from everstep.engine.recover import missing_tools, take_from
+from everstep.engine.stall import missing_tools, take_from
 from everstep.engine.turn import turn_of
 from everstep.ports.driver import Turn
 from everstep.ports.store import Claim

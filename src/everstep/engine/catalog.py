@@ -1,5 +1,6 @@
 """Tools by name, each with its validators compiled once."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +19,6 @@ from everstep.engine.passage import Allowance
 from everstep.ports.adapter import ToolAdapter as SafeAdapter
 from everstep.ports.codec import Codec, Validator
 from everstep.ports.secrets import NoSecrets, Secrets
-from everstep.ports.sink import Sink
 from everstep.ports.tool import CACHE, Call, Prior, Serving, ToolAdapter, ToolError, ToolSpec, Undoer
 
 CANNOT_GUESS: Final = (
@@ -228,13 +228,11 @@ class Catalog:
                 return prior
         return prior if isinstance(prior, Prior) and 0 <= prior.p10_s <= prior.p50_s <= prior.p90_s < inf else None
 
-    async def close(self, sink: Sink) -> None:
-        """Every family lets go of what it holds, whatever becomes of the others."""
-        for adapter in self._adapters:
-            try:
-                await adapter.close()
-            except Exception as error:  # noqa: BLE001 -- theirs
-                sink.trouble("tools could not be closed", error, tools=[spec.name for spec in adapter.tools()])
+    async def close(self) -> Sequence[tuple[Exception, str]]:
+        """Every family lets go of what it holds; one that cannot keeps no other from it: why, and its first tool."""
+        ends = await asyncio.gather(*(adapter.close() for adapter in self._adapters), return_exceptions=True)
+        closed = zip(ends, self._adapters, strict=True)
+        return [(end, adapter.tools()[0].name) for end, adapter in closed if isinstance(end, Exception)]
 
     def undoes(self, name: str) -> bool:
         """Whether the family of this tool can take a call of it back."""

@@ -96,12 +96,7 @@ async def settle(
             intents = ()
             continue
         except LimitExceeded as refused:
-            shorter = shortened(ended)
-            if shorter is None:
-                raise
-            kit.sink.trouble("an end is told in fewer words", refused, task=held.lease.task)
-            ended = shorter
-            await reload(held, kit)
+            ended = await _in_fewer_words(held, ended, refused, kit)
             continue
         if isinstance(result, Committed):
             kit.feed.publish(result.events)
@@ -123,6 +118,16 @@ async def settle(
         if result.last_seq == held.state.seq:  # nobody came between: another engine has halted everything
             await patiently(kit.passage.learn_halt, held.lease.task, kit)
         await reload(held, kit)
+
+
+async def _in_fewer_words(held: HeldTask, ended: Sequence[Ended], refused: LimitExceeded, kit: Kit) -> Sequence[Ended]:
+    """An end that is too long for its event; raises the refusal if it cannot be told shorter."""
+    shorter = shortened(ended)
+    if shorter is None:
+        raise refused
+    kit.sink.trouble("an end is told in fewer words", refused, task=held.lease.task)
+    await reload(held, kit)
+    return shorter
 
 
 def _never_called(

@@ -73,13 +73,13 @@ class Elsewhere(Loop):
                 await self._wake_dormant()
             except StoreError as error:
                 self._kit.sink.trouble("cannot have tasks carried", error)
-                await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + TROUBLE_MS))
+                await self._kit.rest(TROUBLE_MS)
                 self._wake.call()
             await self._wake.wait()
 
     async def stop(self, grace_s: float) -> None:
         """Planned stop: calls get their grace, and what is left is given up by others."""
-        self._kit.closing = True
+        self._kit.close()
         self._wake.call()
         await self._driver.close(grace_s)
         await super().stop(grace_s)

@@ -13,7 +13,7 @@ from everstep.domain.task import Lease
 from everstep.engine.commit import is_held
 from everstep.engine.kit import Kit
 from everstep.engine.patience import STORE_WAIT_MS
-from everstep.engine.recover import hand_back
+from everstep.engine.stall import hand_back
 from everstep.ports.sink import Sink
 
 
@@ -46,16 +46,6 @@ class Errands:
             one.cancel()
         if ending:
             await asyncio.wait(ending)
-
-
-async def lasting(work: Callable[[], Coroutine[Any, Any, None]], what: str, kit: Kit) -> None:
-    """What an engine does as long as it lives: if it dies of a defect, somebody hears of it, and it begins again."""
-    while True:
-        try:
-            return await work()
-        except Exception as defect:  # noqa: BLE001 -- a task stands still if nobody looks after it any more
-            kit.sink.trouble(f"{what} died of a defect and begins again", defect)
-        await kit.clock.sleep_until(Instant(kit.clock.now() + STORE_WAIT_MS))
 
 
 async def give_up(lease: Lease, kit: Kit, has: Callable[[TaskId], bool], *, died: bool = False) -> None:

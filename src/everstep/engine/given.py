@@ -10,7 +10,7 @@ from everstep.domain.scope import StateScope
 from everstep.domain.task import TaskState
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.kit import Kit
-from everstep.engine.recover import missing_tools
+from everstep.engine.stall import missing_tools
 
 
 async def given_arguments(state: TaskState, path: StepPath, call: ClientCall, kit: Kit) -> JsonObject:

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from everstep.domain.failure import Category, EffectState, Failure
-from everstep.domain.outcome import Asked, Failed, Listens, Lost, Outcome, Probe, Spawns, Succeeded, Waits
+from everstep.domain.outcome import Failed, Listens, Lost, Outcome, Probe, Spawns, Succeeded, Waits
 from everstep.domain.plan import Effect, LimitsSpec
-from everstep.domain.raised import writable
 from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonObject, JsonValue, NotJson
@@ -17,7 +16,7 @@ from everstep.engine.catalog import Entry
 from everstep.engine.context import CallContext, StandStill
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
-from everstep.engine.secrecy import asked_safely, judged, revealed
+from everstep.engine.secrecy import asked, judged, revealed
 from everstep.ports.tool import CACHE, Call, Deferred, Listening, NeedsInput, Subplan
 
 T = TypeVar("T")
@@ -96,10 +95,7 @@ async def _called(intent: Intent, entry: Entry, arguments: JsonObject, state: Ta
     if isinstance(error, StandStill):
         return AT_A_SAFE_POINT
     if isinstance(error, NeedsInput):
-        return asked_safely(
-            Asked(question=writable(str(error)), schema=error.schema, by=error.by, usage=ctx.used()),
-            kit.catalog.redactor,
-        )
+        return asked(error, ctx.used(), kit.catalog.redactor)
     timed_out = isinstance(error, TimeIsUp)
     failure = _timeout(tool, ctx.timeout_ms) if timed_out else judged(error, entry, kit.catalog.redactor)
     if failure.retry_after_ms:

@@ -1,8 +1,10 @@
 """Kit: the ports one engine holds. Made by bootstrap, handed down, never global."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 from everstep.domain.events import Actor, Draft, PauseOpened, Promise
@@ -25,6 +27,7 @@ from everstep.ports.sink import Sink
 from everstep.ports.store import Store
 
 GRAPHS_MAX = 512
+AGAIN_MS = 1000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,8 +79,37 @@ class Kit:
     """Tasks that somebody is commanding just now."""
     scripts: dict[str, Script] = field(default_factory=dict)
     """Durable functions that can be performed here, by name."""
+    _rests: set[asyncio.Future[None]] = field(default_factory=set)
     _graphs: dict[Digest, Graph] = field(default_factory=dict)
     _grown: dict[TaskId, Graph] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """A planned stop begins, and nobody is waited for who only rests before trying again."""
+        self.closing = True
+        for rest in self._rests:
+            _end(rest)
+
+    async def rest(self, ms: int) -> None:
+        """A while before something is tried again; a stop ends it."""
+        if self.closing:
+            return
+        rest: asyncio.Future[None] = self.loop.create_future()
+        self._rests.add(rest)
+        timer = self.clock.call_later(ms / 1000, partial(_end, rest))
+        try:
+            await rest
+        finally:
+            timer.cancel()
+            self._rests.discard(rest)
+
+    async def keep(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> None:
+        """Do this as long as the engine lives: if it dies of a defect, somebody hears of it, and it begins again."""
+        while not self.closing:
+            defect: object = (await asyncio.gather(work(), return_exceptions=True))[0]
+            if not isinstance(defect, Exception):
+                break
+            self.sink.trouble(f"{what} died of a defect and begins again", defect)
+            await self.rest(AGAIN_MS)
 
     def graph(self, state: TaskState) -> Graph:
         """The wired plan of a task; equal plans are wired once, and those that grow as they grow."""
@@ -127,3 +159,8 @@ class Kit:
         if self.passage.halted is not None:
             return Instant(self.clock.now() + FINALLY_MS)
         return until if lifted is None else max(until, Instant(lifted + FINALLY_MS))
+
+
+def _end(rest: asyncio.Future[None]) -> None:
+    if not rest.done():
+        rest.set_result(None)

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from everstep.domain.errors import LeaseLost, StoreError
-from everstep.domain.ids import Instant, TaskId, WorkerId
+from everstep.domain.ids import TaskId, WorkerId
 from everstep.domain.task import Intent, Lease, TaskState
 from everstep.engine.commit import CANNOT_BE_WRITTEN, HeldTask, break_off, is_held
 from everstep.engine.errands import Errands, give_up
 from everstep.engine.fresh import Fresh
 from everstep.engine.kit import Kit
-from everstep.engine.recover import SUSPECT, hand_back, missing_tools
+from everstep.engine.stall import SUSPECT, hand_back, missing_tools
 from everstep.engine.suspect import Suspect
 from everstep.engine.wake import Wake
 from everstep.engine.walk import Walk
@@ -178,13 +178,13 @@ class Loop:
             except StoreError as error:
                 self._kit.sink.trouble("cannot claim", error)
                 self._kit.doubt(error.code)
-                await self._kit.clock.sleep_until(Instant(self._kit.clock.now() + 1000))
+                await self._kit.rest(1000)
                 self._wake.call()
             await self._wake.wait()
 
     async def stop(self, grace_s: float) -> None:
         """Planned stop: nothing new starts, calls get their grace, the rest is let go."""
-        self._kit.closing = True
+        self._kit.close()
         self._wake.call()
         for walk in self._walks.values():
             walk.tell()
@@ -244,13 +244,12 @@ class Loop:
         self._nudged.clear()
         if self._kit.store.news is None:  # in a fleet claims never cease: nobody would begin where it is created
             self._reserved = room
-        self.claiming = True
+        self.claiming, known = True, False
         try:
             await self._fill(room)
-        except Exception:
-            self._more = True  # nobody knows what was there
-            raise
+            known = True
         finally:
+            self._more = self._more or not known
             self._reserved = 0
             self.claiming = False
         if not self._more:
@@ -275,10 +274,9 @@ class Loop:
         waiting = deque(claimed)
         try:
             await self._begin(waiting)
-        except Exception:
+        finally:
             for one in waiting:
                 self._errands.send(self._hand_back(one.lease))
-            raise
 
     async def _begin(self, waiting: deque[Claimed]) -> None:
         """Each leaves the line when it is carried, or handed back."""

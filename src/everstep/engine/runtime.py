@@ -12,10 +12,9 @@ from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from everstep.domain.errors import EngineClosed, EverstepError, StoreError, StoreFull, Unavailable
-from everstep.domain.ids import Instant, WorkerId
+from everstep.domain.ids import WorkerId
 from everstep.domain.record import record
 from everstep.engine import halt
-from everstep.engine.errands import lasting
 from everstep.engine.heartbeat import Heartbeat
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
@@ -96,7 +95,7 @@ class Runtime:
         self._pass(Gate(ready=True, reason="", recovered=recovered), "live")
         self.duties.meet(carries=self._carries)
         if self._carries:
-            self._carrying = asyncio.create_task(lasting(self.loop.carry, "carrying tasks", self.kit))
+            self._carrying = asyncio.create_task(self.kit.keep(self.loop.carry, "carrying tasks"))
             self.duties.start()
         return recovered
 
@@ -131,7 +130,7 @@ class Runtime:
                 await scan(kit, stale_before(kit))
             except StoreError as error:
                 kit.sink.trouble("cannot join again", error)
-                await kit.clock.sleep_until(Instant(kit.clock.now() + AGAIN_MS))
+                await kit.rest(AGAIN_MS)
                 continue
             if kit.lapsed:
                 continue
@@ -168,7 +167,7 @@ class Runtime:
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=self.kit.limits.shutdown_grace_s * (1 - CALLS_SHARE))
         if self._rejoining is not None:
-            self.kit.closing = True
+            self.kit.close()
             await self._rejoining
         await self.loop.stop(self.kit.limits.shutdown_grace_s * CALLS_SHARE)
         self.duties.stop()
@@ -181,7 +180,8 @@ class Runtime:
         self.kit.feed.close()
         for telling in self._telling:
             await telling
-        await self.kit.catalog.close(self.kit.sink)
+        for error, tool in await self.kit.catalog.close():
+            self.kit.sink.trouble("tools could not be closed", error, tool=tool)
 
     def _pass(self, gate: Gate, status: str) -> None:
         """Another state of the gate, told to whoever watches all tasks."""

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import cast
 
 from everstep.domain.failure import Failure
-from everstep.domain.outcome import Asked, Outcome
+from everstep.domain.outcome import Asked
 from everstep.domain.pointer import keys
+from everstep.domain.raised import writable
 from everstep.domain.redact import Redactor
+from everstep.domain.usage import Usage
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.engine.catalog import Entry
 from everstep.engine.classify import classify
 from everstep.ports.secrets import Secrets
-from everstep.ports.tool import Call, Misconfigured
+from everstep.ports.tool import Call, Misconfigured, NeedsInput
 
 PREFIX = "secret:"
 
@@ -62,6 +64,7 @@ def judged(error: Exception, entry: Entry, redactor: Redactor) -> Failure:
     )
 
 
-def asked_safely(outcome: Outcome, redactor: Redactor) -> Outcome:
-    """A tool's question without secrets."""
-    return replace(outcome, question=redactor.text(outcome.question)) if isinstance(outcome, Asked) else outcome
+def asked(question: NeedsInput, usage: Usage | None, redactor: Redactor) -> Asked:
+    """A tool's question, without secrets and such that it can be written down."""
+    text = redactor.text(writable(str(question)))
+    return Asked(question=text, schema=question.schema, by=question.by, usage=usage)

@@ -12,8 +12,8 @@ from everstep.domain.task import Intent, NewTask, StepCommit, TaskState
 from everstep.engine.accept import usual_limits
 from everstep.engine.commit import HeldTask, begin_here, granted
 from everstep.engine.kit import Kit
-from everstep.engine.recover import missing_tools
 from everstep.engine.request import Request
+from everstep.engine.stall import missing_tools
 from everstep.ports.store import Created, KeyTaken, Stale
 
 

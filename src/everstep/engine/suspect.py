@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from everstep.domain.ids import Instant, Millis, TaskId
 from everstep.domain.task import TaskState
-from everstep.engine.recover import SUSPECT
+from everstep.engine.stall import SUSPECT
 from everstep.engine.walk import Walk
 
 

@@ -12,8 +12,9 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from everstep.adapters.stores.memory import MemoryStore
 from everstep.authoring.plan import Plan
-from everstep.domain.errors import NotFound
+from everstep.domain.errors import NotFound, StoreRefused
 from everstep.domain.pauses import UncertainOutcome
 from everstep.domain.values import JsonObject, JsonValue
 from everstep.facade.views import Pause, Result
@@ -25,6 +26,8 @@ from everstep.testing.timeline import timeline, violations
 KEY: Final = "crash-point"
 ROUNDS_MAX: Final = 10_000
 """Timers a task may wait for before it is said not to end."""
+LOOKS_EVERY: Final = 100
+"""Timers between two looks at a history in the making: a task whose journal is broken stands still for ever."""
 
 
 @dataclass(slots=True)
@@ -112,28 +115,38 @@ class Trial:
             if boundary.reached is None:
                 return None
             await engine.crash()
-            result = await self._carry(engine, fakes, None, busy)
-            told = await timeline(store)
+            result = await self._carry(engine, fakes, None, busy, killed_at=boundary.reached)
             assert result is not None
-            if broken := await violations(store):
-                raise AssertionError(f"killed at {boundary.reached}:\n" + "\n".join([*map(str, broken), told]))
-        return CrashPoint(point=boundary.reached, result=result, fakes=fakes, timeline=told)
+            await _look(store, boundary.reached)
+            return CrashPoint(point=boundary.reached, result=result, fakes=fakes, timeline=await timeline(store))
 
     async def _carry(
-        self, engine: TestEngine, fakes: Mapping[str, Fake], boundary: Boundary | None, real: Sequence[Cuttable]
+        self,
+        engine: TestEngine,
+        fakes: Mapping[str, Fake],
+        boundary: Boundary | None,
+        real: Sequence[Cuttable],
+        *,
+        killed_at: str | None = None,
     ) -> Result | None:
         """Until the task has ended, or the boundary is reached: then None."""
         acting = asyncio.create_task(self._to_the_end(engine, fakes))
-        for _ in range(ROUNDS_MAX):
+        for number in range(1, ROUNDS_MAX):
             await engine.clock.settle()
             if acting.done():
-                return await acting
+                try:
+                    return await acting
+                except StoreRefused:  # of a journal that nobody can read
+                    await _look(engine.store, killed_at)
+                    raise
             if boundary is not None and boundary.reached is not None:
                 acting.cancel()
                 await asyncio.gather(acting, return_exceptions=True)
                 return None
             if any(one.busy for one in real) or not await engine.clock.skip():
                 await asyncio.sleep(0.001)  # something works where the virtual clock does not reach
+            if number % LOOKS_EVERY == 0:
+                await _look(engine.store, killed_at)
         acting.cancel()
         raise AssertionError(f"the task does not end:\n{await timeline(engine.store)}")
 
@@ -149,3 +162,10 @@ class Trial:
             for pause in engine.inbox.all:
                 await self.someone.answer(pause, fakes)
             await task.refresh()
+
+
+async def _look(store: MemoryStore, killed_at: str | None) -> None:
+    """Raises AssertionError for a history that breaks a rule."""
+    if broken := await violations(store):
+        where = "before any crash" if killed_at is None else f"killed at {killed_at}"
+        raise AssertionError("\n".join([f"{where}:", *map(str, broken), await timeline(store)]))

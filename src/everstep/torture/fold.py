@@ -80,10 +80,9 @@ def _end_step(state: State, event: Event, step: Step, to: str) -> None:
 
 
 def _end_task(state: State, event: Event, to: str) -> None:
-    for path in event.data.get("skipped") or ():
-        step = state.steps.setdefault(path, Step(path))
-        _end_step(state, event, step, "skipped")
-    named = frozenset(event.data.get("skipped") or ())
+    named = event.data.get("skipped") or ()
+    for path in named:
+        _end_step(state, event, state.steps.setdefault(path, Step(path)), "skipped")
     for step in [one for one in state.steps.values() if one.outcome is None and base(one.path) in named]:
         _end_step(state, event, step, "skipped")  # a step takes its items along
     for step in state.steps.values():
@@ -392,9 +391,7 @@ _CHANGES: Final[Mapping[str, Callable[[State, Event], None]]] = {
     "attempt.timed_out": _attempt_ended,
     "attempt.killed": _attempt_ended,
     "attempt.abandoned": _attempt_ended,
-    "step.completed": _step_ended,
-    "step.failed": _step_ended,
-    "step.skipped": _step_ended,
+    **dict.fromkeys(("step.completed", "step.failed", "step.skipped"), _step_ended),
     "artifact.added": left_bytes,
     "pause.opened": _pause_opened,
     "pause.answered": _pause_closed,

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from everstep.engine.errands import lasting
 from everstep.engine.kit import Kit
 from everstep.engine.loop import Loop
 from everstep.engine.passage import share_pools
@@ -72,7 +71,7 @@ class Duties:
         self._watches = [self._begin(duty, what) for what, duty in duties.items()]
 
     def _begin(self, duty: Callable[[], Coroutine[Any, Any, None]], what: str) -> asyncio.Task[None]:
-        return asyncio.create_task(lasting(duty, what, self._kit))
+        return asyncio.create_task(self._kit.keep(duty, what))
 
     def stop(self) -> None:
         """The engine closes."""
