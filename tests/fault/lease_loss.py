@@ -10,7 +10,7 @@ from pathlib import Path
 
 from everstep import Task
 from everstep.domain.ids import TaskId
-from everstep.engine import recover
+from everstep.engine.stall import sweep_of
 from everstep.ports.store import Dead, Worker
 from everstep.torture.child import Client, carry
 from everstep.torture.workload import Workload
@@ -32,7 +32,7 @@ async def sweep(task: Task, holder: str) -> None:
     now = kit.clock.now()
     worker = Worker(id=state.worker, name="slow", host="here", pid=1, version="1", started_at=now, heartbeat_at=now)
     dead = Dead(task=state.id, status=state.status, epoch=state.epoch, worker=worker)
-    (swept,) = await kit.store.sweep([recover._sweep(dead, state, kit, counts=True)])
+    (swept,) = await kit.store.sweep([sweep_of(dead, state, kit, counts=True)])
     kit.feed.publish(getattr(swept, "events", ()))
     task._desk._runtime.loop.nudge()
 
