@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from everstep.errors import StoreError
 from everstep.facade.engine import Engine
 from everstep.settings import load_settings
 from tests.e2e.carrier import TOOLS
-from tests.e2e.processes import World, kill, until
+from tests.e2e.processes import PATIENCE_S, World, kill, until
 
 INTERRUPTED = 5_000
 
@@ -58,12 +59,31 @@ async def test_nothing_is_accepted_before_the_scan_is_done(world: World) -> None
 @pytest.mark.req("WF-15")
 async def test_a_scan_that_fails_says_why_and_changes_nothing(world: World) -> None:
     held(world, 1)
-    connection = sqlite3.connect(world.store)
-    connection.execute("UPDATE events SET body = '{\"broken\":' WHERE seq = 1")
-    connection.commit()
-    connection.close()
-    with pytest.raises(StoreError, match="journal of t_"):
-        await Engine(world.store, tools=TOOLS).open()
-    connection = sqlite3.connect(world.store)
-    assert connection.execute("SELECT status FROM tasks").fetchall() == [("running",)]
-    connection.close()
+    process = world.carrier("carry", EVERSTEP_FAILPOINTS="scan.page.before:1=raise(store_full)")
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, "StoreFull" in said) == (1, True), said
+    assert statuses(world) == ["running"]
+
+
+@pytest.mark.req("WF-15")
+async def test_a_journal_that_cannot_be_read_stands_still_alone_and_health_says_so(world: World) -> None:
+    held(world, 2)
+    with closing(sqlite3.connect(world.store)) as connection, connection:
+        connection.execute("UPDATE events SET body = '{\"broken\":' WHERE seq = 1 AND task = 1")
+    engine = Engine(world.store, tools=TOOLS)
+    await engine.open()
+    try:
+        assert engine.recovered == 1
+        client = LocalClient(load_settings({"store": str(world.store)}).socket_path)
+        health = msgspec.json.decode((await client.request("GET", "/v1/health")).body)
+        await client.close()
+        assert (health["status"], health["ready"]) == ("degraded", True), health
+        assert "an interrupted task stands still" in health["reason"]
+    finally:
+        await engine.close()
+    assert statuses(world)[0] == "running", "nothing was done with it"
+
+
+def statuses(world: World) -> list[str]:
+    with closing(sqlite3.connect(world.store)) as connection:
+        return [status for (status,) in connection.execute("SELECT status FROM tasks ORDER BY num")]

@@ -24,13 +24,15 @@ async def scan(kit: Kit, before: Instant) -> int:
     """
     moved = 0
     stuck: set[TaskId] = set()
+    broken: set[TaskId] = set()
     while True:
         found = await kit.store.find_dead(kit.worker, before, PAGE + len(stuck))
         dead = [one for one in found if one.task not in stuck]
         if not dead:
+            _tell(broken, kit)
             return moved
         kit.fault("scan.page.before")
-        for one, result in zip(dead, await _sweep_page(dead, kit), strict=True):
+        for one, result in zip(dead, await _sweep_page(dead, broken, kit), strict=True):
             if result is None:
                 stuck.add(one.task)
             else:
@@ -41,9 +43,9 @@ async def scan(kit: Kit, before: Instant) -> int:
         kit.fault("scan.page.after")
 
 
-async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | None]:
+async def _sweep_page(dead: Sequence[Dead], broken: set[TaskId], kit: Kit) -> Sequence[Committed | None]:
     """What is read after the look may be another holder's by now: only what the dead one still holds is moved."""
-    states = await _states(dead, kit)
+    states = await _states(dead, broken, kit)
     pairs = [
         (one, state)
         for one, state in zip(dead, states, strict=True)
@@ -52,7 +54,7 @@ async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | No
     blamed = _blamed(pairs)
     sweeps = [sweep_of(one, state, kit, counts=_counts(one, state, blamed)) for one, state in pairs]
     moved: dict[TaskId, Committed] = {}
-    for sweep, (_, state), result in zip(sweeps, pairs, await _swept(sweeps, kit), strict=True):
+    for sweep, (_, state), result in zip(sweeps, pairs, await _swept(sweeps, broken, kit), strict=True):
         if isinstance(result, Committed):
             moved[sweep.task] = result
             kit.figures.settled(state, sweep.drafts)
@@ -64,36 +66,47 @@ async def _sweep_page(dead: Sequence[Dead], kit: Kit) -> Sequence[Committed | No
     return [moved.get(one.task) for one in dead]
 
 
-async def _states(dead: Sequence[Dead], kit: Kit) -> Sequence[TaskState | None]:
+async def _states(dead: Sequence[Dead], broken: set[TaskId], kit: Kit) -> Sequence[TaskState | None]:
     """One that cannot be read stands still by itself, and delays no other."""
     try:
         return await kit.store.load_tasks([one.task for one in dead])
     except StoreRefused:
-        return [await _readable(one.task, kit) for one in dead]
+        return [await _readable(one.task, broken, kit) for one in dead]
 
 
-async def _readable(task: TaskId, kit: Kit) -> TaskState | None:
+async def _readable(task: TaskId, broken: set[TaskId], kit: Kit) -> TaskState | None:
     try:
         return (await kit.store.load_tasks((task,)))[0]
     except StoreRefused as error:
         kit.sink.trouble("a dead worker's task cannot be read", error, task=task)
+        broken.add(task)
         return None
 
 
-async def _swept(sweeps: Sequence[Sweep], kit: Kit) -> Sequence[Commit | None]:
+async def _swept(sweeps: Sequence[Sweep], broken: set[TaskId], kit: Kit) -> Sequence[Commit | None]:
     """The same of one whose move cannot be written."""
     try:
         return await kit.store.sweep(sweeps)
     except RequestError:
-        return [await _writable(sweep, kit) for sweep in sweeps]
+        return [await _writable(sweep, broken, kit) for sweep in sweeps]
 
 
-async def _writable(sweep: Sweep, kit: Kit) -> Commit | None:
+async def _writable(sweep: Sweep, broken: set[TaskId], kit: Kit) -> Commit | None:
     try:
         return (await kit.store.sweep((sweep,)))[0]
     except RequestError as error:
         kit.sink.trouble("a dead worker's task cannot be moved", error, task=sweep.task)
+        broken.add(sweep.task)
         return None
+
+
+def _tell(broken: set[TaskId], kit: Kit) -> None:
+    """Whoever asks how this engine is hears that tasks stand still; which ones is not everybody's business."""
+    if broken:
+        tasks = "an interrupted task stands" if len(broken) == 1 else f"{len(broken)} interrupted tasks stand"
+        kit.unwell["recovery"] = f"{tasks} still, and cannot be taken up: `everstep db check` tells why"
+    else:
+        kit.unwell.pop("recovery", None)
 
 
 def _blamed(pairs: Sequence[tuple[Dead, TaskState]]) -> dict[str, StepPath | str]:

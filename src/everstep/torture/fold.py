@@ -80,7 +80,7 @@ def _end_step(state: State, event: Event, step: Step, to: str) -> None:
 
 
 def _end_task(state: State, event: Event, to: str) -> None:
-    named = event.data.get("skipped") or ()
+    named = dict.fromkeys(event.data.get("skipped") or ())
     for path in named:
         _end_step(state, event, state.steps.setdefault(path, Step(path)), "skipped")
     for step in [one for one in state.steps.values() if one.outcome is None and base(one.path) in named]:
