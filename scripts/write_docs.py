@@ -184,7 +184,7 @@ def decisions_page() -> str:
     ]
     for record in sorted((ROOT / "docs" / "adr").glob("*.md")):
         number, _, title = record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(". ")
-        if int(record.name[:4]) != int(number):
+        if number != str(int(record.name[:4])):
             raise SystemExit(f"{record.name} begins with '# {int(record.name[:4])}. TITLE'")
         parts.append(f"{number}. [{title}](adr/{record.name})")
     return "\n".join(parts) + "\n"
