@@ -74,10 +74,14 @@ class RemoteServer:
         timeout_s: float = CALL_S,
         meta: JsonObject | None = None,
         progress: Callable[[float, float | None, str | None], None] | None = None,
+        start: int | None = None,
     ) -> JsonObject:
-        """`tools/call`: its whole result, `isError` included."""
+        """`tools/call`: its whole result, `isError` included. With `start`, of that start of the server only."""
         params: JsonObject = {"name": tool, "arguments": arguments, **({"_meta": meta} if meta else {})}
-        return await self.request("tools/call", params, timeout_s=timeout_s, progress=progress)
+        live = await self._started()
+        if start is not None and start != self.starts:  # what was seen of the one before need not hold for this one
+            raise Transient(f"'{self.name}' was started again", code="mcp_down")
+        return await self._ask(live, "tools/call", params, timeout_s=timeout_s, progress=progress)
 
     async def listed(self, what: str) -> list[JsonObject]:
         """All pages of a list: `tools`, `resources`, `resourceTemplates`, `prompts`."""

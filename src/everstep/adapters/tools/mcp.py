@@ -96,11 +96,15 @@ class McpTools(ToolAdapter):
     async def execute(self, call: Call, ctx: Ctx) -> JsonValue:
         """Ask the server, if the tool is still the one that was agreed to."""
         tool = call.tool.removeprefix(f"mcp.{self._offer.name}.")
-        await self._agreed(tool)
+        try:
+            await self._agreed(tool)
+        except ToolError as error:
+            raise _before(error) from error
         self._contained(trusted=ctx.origin.trusted)
         result = await self._server.call(
             tool,
             call.arguments,
+            start=self._seen_of,
             timeout_s=max(ctx.remaining(), 0.001),
             meta={"everstep/idempotency_key": call.idempotency_key},
             progress=lambda done, total, words: ctx.progress(done / total if total else 0.0, words),
@@ -136,6 +140,7 @@ class McpTools(ToolAdapter):
 
     async def _look(self) -> None:
         """What the server lists now; what nobody has seen yet is agreed to by being named in the configuration."""
+        start = self._server.starts  # if it is started again meanwhile, it has to be looked at again
         found = {str(one.get("name")): definition_of(one) for one in await self._server.listed("tools")}
         new = {tool: found[tool] for tool in self._offer.tools if tool in found and tool not in self._pinned}
         if new:
@@ -143,7 +148,7 @@ class McpTools(ToolAdapter):
             self._pins.write(self._pinned.values())
         agreed = {tool: digest_of(definition) for tool, definition in self._pinned.items()}
         self._seen = {tool: digest_of(definition) == agreed.get(tool) for tool, definition in found.items()}
-        self._seen_of = self._server.starts
+        self._seen_of = start
 
     def _noticed(self, method: str, _told: JsonObject) -> None:
         if method == LIST_CHANGED:
@@ -171,6 +176,14 @@ class McpTools(ToolAdapter):
             pool=f"mcp.{self._offer.name}",
             permissions=("mcp.call",),
         )
+
+
+def _before(error: ToolError) -> ToolError:
+    """The same before anything was called. A copy: others who wait for the server may have been told this very one."""
+    told = ToolError(str(error), code=error.code, what_to_do=error.what_to_do, details=error.details)
+    told.category = error.category
+    told.retry_after = error.retry_after
+    return told
 
 
 def _listed(value: JsonValue) -> list[JsonValue]:

@@ -86,6 +86,8 @@ def main() -> None:
             case "ping":
                 say({"id": number, "result": {}})
             case "tools/list":
+                if os.environ.get("LIST") == "die":
+                    os._exit(3)
                 second = message.get("params", {}).get("cursor")
                 page = {"tools": TOOLS[1:]} if second else {"tools": TOOLS[:1], "nextCursor": "more"}
                 say({"id": number, "result": page})

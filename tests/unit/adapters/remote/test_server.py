@@ -120,6 +120,17 @@ async def test_pages_progress_and_questions(hostile: RemoteServer) -> None:
     assert words(await hostile.call("wreck", wrecks("asks"))) == "-32601"  # no model is lent to a server
 
 
+async def test_a_call_that_was_meant_for_one_start_is_not_made_at_the_next(hostile: RemoteServer) -> None:
+    await hostile.ping()
+    seen = hostile.starts
+    with pytest.raises(ToolError):
+        await hostile.call("wreck", wrecks("die"), start=seen)
+    hostile._not_before = 0.0
+    with pytest.raises(ToolError) as caught:
+        await hostile.call("echo", {"text": "x"}, start=seen)
+    assert (caught.value.code, caught.value.effect_state, hostile.starts) == ("mcp_down", "none", seen + 1)
+
+
 @pytest.mark.parametrize(
     ("how", "code", "effect"),
     [

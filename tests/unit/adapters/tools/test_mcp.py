@@ -77,6 +77,16 @@ async def test_trouble_is_told_apart(tmp_path: Path, how: str, code: str, catego
         assert (error["code"], error["category"], failed["effect_state"]) == (code, category, effect)
 
 
+async def test_a_server_that_dies_before_it_is_called_has_done_nothing(tmp_path: Path) -> None:
+    said = config(tmp_path, env={"LIST": "die"}, effects={"drop": "once"}, tools=["drop"])
+    async with TestEngine([], config=said, workspace=tmp_path) as engine:
+        task = await engine.start(plan_of(("drop", {})))
+        assert (await task.result()).status == "failed", "it is no question to anybody"
+        (failed,) = [event.data async for event in task.events(follow=False) if event.type == "attempt.failed"]
+        error: Any = failed["error"]
+        assert (error["code"], failed["effect_state"]) == ("mcp_broken", "none")
+
+
 async def test_R08_an_error_of_a_tool_is_a_failed_attempt_that_no_breaker_counts(tmp_path: Path) -> None:
     async with TestEngine([], config=config(tmp_path), workspace=tmp_path) as engine:
         for _ in range(7):
