@@ -19,6 +19,7 @@ CALL_S = 2
 async def test_a_thousand_steps_ten_restarts_and_as_many_pauses() -> None:
     """What is left is always where the estimate says, and no step is done twice but the one that was interrupted."""
     calls: Counter[str] = Counter()
+    others = held()
 
     @tool("long.work", effect="pure")
     async def work(*, ctx: Ctx) -> int:
@@ -52,5 +53,10 @@ async def test_a_thousand_steps_ten_restarts_and_as_many_pauses() -> None:
         assert (await task.refresh()).status == "completed"
         assert len(calls) == STEPS
         assert calls.total() - STEPS <= RESTARTS + PAUSES
-        gc.collect()
-        assert [one for one in gc.get_objects() if isinstance(one, HeldTask)] == []
+        assert [one for one in held() if one not in others] == []
+
+
+def held() -> list[HeldTask]:
+    """Of whatever engine was ever in this process."""
+    gc.collect()
+    return [one for one in gc.get_objects() if isinstance(one, HeldTask)]
