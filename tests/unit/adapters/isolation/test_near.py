@@ -58,6 +58,6 @@ async def test_who_comes_near_is_told_of_and_who_passes_ends_alone(
 async def test_without_a_group_a_program_is_niced(tmp_path: Path) -> None:
     program = Program(argv=("/bin/sh", "-c", "nice"), cwd=str(tmp_path), without=("cgroup",))
     ended = await Child(program).run()
-    assert int(bytes(ended.stdout.data)) >= os.nice(0) + 5
+    assert int(bytes(ended.stdout.data)) >= min(os.nice(0) + 5, 19), "19 is the nicest"
     assert ended.containment is not None
     assert ended.containment["cgroup"] == "none"
