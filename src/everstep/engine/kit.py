@@ -106,7 +106,9 @@ class Kit:
         """Do this as long as the engine lives: if it dies of a defect, somebody hears of it, and it begins again."""
         while not self.closing:
             defect: object = (await asyncio.gather(work(), return_exceptions=True))[0]
-            if not isinstance(defect, Exception):
+            if not isinstance(
+                defect, BaseException
+            ):  # who cancels this is not answered; what cancels the work is a defect
                 break
             self.sink.trouble(f"{what} died of a defect and begins again", defect)
             await self.rest(AGAIN_MS)

@@ -122,16 +122,17 @@ async def test_tools_that_cannot_be_closed_leave_the_store_to_the_next_engine(tm
 class Startled(MemoryStore):
     """A store in which a defect of ours shows when tasks are claimed, once."""
 
-    defects = 0
+    defect: BaseException | None = None
 
     async def claim_tasks(self, claim: Claim) -> Sequence[Claimed]:
-        if self.defects:
-            self.defects -= 1
-            raise RuntimeError("nobody thought of this")
+        defect, self.defect = self.defect, None
+        if defect is not None:
+            raise defect
         return await super().claim_tasks(claim)
 
 
-async def test_claims_go_on_after_a_defect() -> None:
+@pytest.mark.parametrize("defect", [RuntimeError("nobody thought of this"), asyncio.CancelledError()])
+async def test_claims_go_on_after_a_defect(defect: BaseException) -> None:
     store, tools = Startled(), Tools()
     engine = TestEngine(tools.all(), store=store)
     await engine.open()
@@ -144,7 +145,7 @@ async def test_claims_go_on_after_a_defect() -> None:
     await task.pause()
     tools.release.set()
     await engine.clock.advance("1ms")
-    store.defects = 1
+    store.defect = defect
     await task.resume()
     await engine.clock.advance("10s")
     assert (await engine.get(task.id)).status == "completed"
