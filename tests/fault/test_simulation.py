@@ -34,6 +34,11 @@ def test_a_call_that_ends_while_the_store_is_away_is_not_made_again(seed: int) -
     assert simulate(seed, script_of(seed))[0] == []
 
 
+def test_who_holds_the_one_permit_of_a_breaker_no_more_is_not_waited_for() -> None:
+    """This seed found it: an older answer came last, and the engine believed its own probe under way."""
+    assert simulate(10151, script_of(10151), options_of(10151))[0] == []
+
+
 @pytest.mark.parametrize("seed", [13])
 def test_who_waits_for_a_turn_gets_it_however_slow_the_store_is(seed: int) -> None:
     """This seed would have found it: retries that came due while others asked for a place took it away, for ever."""

@@ -196,13 +196,15 @@ def ask(breaker: Breaker, wish: Ask, worker: WorkerId, at: Instant, *, holder_li
 
 
 def holds_back(breaker: Breaker, at: Instant, worker: WorkerId) -> Instant | None:
-    """Until when it is not even worth asking; None: ask. A permit of another worker may have lapsed: ask."""
+    """Until when it is not even worth asking; None: ask.
+
+    A permit of another worker may have lapsed. One of ours is over by its time, whatever was heard of its end.
+    """
     if breaker.state is BreakerState.OPEN and breaker.retry_at is not None and at < breaker.retry_at:
         return breaker.retry_at
     permit = breaker.permit
-    if breaker.state is BreakerState.HALF_OPEN and permit is not None and permit.worker == worker:
-        return Instant(max(permit.until, at + 1_000))
-    return None
+    ours = breaker.state is BreakerState.HALF_OPEN and permit is not None and permit.worker == worker
+    return permit.until if ours and permit is not None and at < permit.until else None
 
 
 def is_clean(breaker: Breaker, at: Instant, policy: BreakerPolicy) -> bool:

@@ -52,6 +52,8 @@ class Breakers:
         """Successes of troubled ones that the store has not heard of."""
         self._refused: dict[BreakerKey, Instant] = {}
         """The store has refused a call: somebody, maybe elsewhere, probes. Until when it is not asked again."""
+        self._given_back: dict[BreakerKey, Caller] = {}
+        """Whose probe has ended here: an answer that still tells of its permit is older than that."""
         self._waiting: dict[BreakerKey, dict[TaskId, None]] = {}
 
     # --- which breaker ---
@@ -77,6 +79,7 @@ class Breakers:
         if known is not None and is_clean(known, at, self.policy(key)):
             del self.troubled[key]
             self._unsaid.pop(key, None)
+            self._given_back.pop(key, None)
             self._fine[key] = deque((one.at for one in known.recent if one.ok), maxlen=self.policy(key).last)
             return None
         return known
@@ -92,6 +95,9 @@ class Breakers:
     def verdict(self, key: BreakerKey, caller: Caller, outcome: Outcome, at: Instant) -> Verdict | None:
         """What the store has to learn from an attempt's end; None: nothing, as nearly always."""
         known = self.find(key, at) if self.troubled else None
+        probed = known is not None and known.permit is not None and known.permit.caller == caller
+        if probed:
+            self._given_back[key] = caller
         if isinstance(outcome, Succeeded):
             return self._succeeded(key, caller, known, at)
         if isinstance(outcome, Failed) and outcome.called and counts_for_breaker(outcome.failure):
@@ -102,7 +108,6 @@ class Breakers:
             results = (*before, Result(at=at, ok=False))
             error = f"{failure.code}: {failure.message}"
             return Verdict(key=key, policy=self.policy(key), caller=caller, results=results, error=error)
-        probed = known is not None and known.permit is not None and known.permit.caller == caller
         return Verdict(key=key, policy=self.policy(key), caller=caller) if probed else None
 
     def praise(self, key: BreakerKey, at: Instant) -> None:
@@ -130,7 +135,9 @@ class Breakers:
 
     def learned(self, breakers: Iterable[Breaker], *, refused_at: Instant | None = None) -> None:
         """As they stand now; whoever waits for one that lets calls through again is woken."""
-        for breaker in breakers:
+        for told in breakers:
+            over = told.permit is not None and told.permit.caller == self._given_back.get(told.key)
+            breaker = replace(told, permit=None) if over else told
             before = self.troubled.get(breaker.key)
             if breaker.state is not (BreakerState.CLOSED if before is None else before.state):
                 self.moved(breaker)
@@ -153,7 +160,7 @@ class Breakers:
 
     def forget(self, key: BreakerKey) -> None:
         """Somebody has reset it."""
-        for known in (self.troubled, self._unsaid, self._fine, self._refused):
+        for known in (self.troubled, self._unsaid, self._fine, self._refused, self._given_back):
             known.pop(key, None)
         self._wake(key, everyone=True)
 

@@ -90,6 +90,16 @@ def test_half_open_lets_exactly_one_through() -> None:
     assert (taken_over.permit.caller, taken_over.permit.worker) == (caller(2), OTHER)
 
 
+def test_our_own_permit_holds_back_until_its_time_and_no_longer() -> None:
+    probing = ask(opened(), wish(1, 40 * S), ME, Instant(40 * S), holder_lives=False)
+    assert probing is not None
+    assert probing.permit is not None
+    until = probing.permit.until
+    assert holds_back(probing, Instant(until - 1), ME) == until
+    assert holds_back(probing, until, ME) is None, "whatever was heard of its end: the store knows"
+    assert holds_back(probing, Instant(until - 1), OTHER) is None, "its worker may be gone"
+
+
 def test_two_successes_close_it_and_nothing_is_remembered() -> None:
     at = Instant(40 * S)
     breaker = opened()

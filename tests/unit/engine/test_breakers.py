@@ -1,19 +1,38 @@
 """Breakers on the real engine: shared by all tasks, kept over a crash, one probe, waiting that costs no retry."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from everstep.authoring.plan import Plan
 from everstep.authoring.tool import tool
-from everstep.domain.breaker import Breaker
+from everstep.domain.breaker import Breaker, BreakerKey, BreakerPolicy, BreakerState, Caller, Permit
+from everstep.domain.ids import Instant, StepPath, TaskId, WorkerId
+from everstep.domain.outcome import Succeeded
 from everstep.domain.values import JsonObject, JsonValue
+from everstep.engine.breakers import Breakers
 from everstep.facade.task import Task
 from everstep.ports.tool import Impossible, Transient
 from everstep.testing.engine import TestEngine
+from everstep.wire.values import Codec
 
 OPEN_MS = 30_000
+
+
+def test_an_answer_that_comes_late_does_not_bring_back_a_permit() -> None:
+    me, key = WorkerId("w_me"), BreakerKey("local", "net.get", "a")
+    prober = Caller(task=TaskId("t_1"), step=StepPath("a"), attempt=2)
+    permit = Permit(caller=prober, worker=me, until=Instant(600_000))
+    probing = Breaker(key=key, state=BreakerState.HALF_OPEN, permit=permit)
+    breakers = Breakers(BreakerPolicy())
+    breakers.learned((probing,))
+    assert breakers.holds_back(breakers.troubled[key], Instant(0), me) == permit.until
+    assert breakers.verdict(key, prober, Succeeded(Codec().seal({})), Instant(1)) is not None
+    for told in (replace(probing, permit=None, successes=1), probing):
+        breakers.learned((told,))
+        assert breakers.holds_back(breakers.troubled[key], Instant(2), me) is None, "its probe has ended here"
 
 
 class Service:
