@@ -105,10 +105,9 @@ class Kit:
     async def keep(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> None:
         """Do this as long as the engine lives: if it dies of a defect, somebody hears of it, and it begins again."""
         while not self.closing:
+            # Whoever cancels this hears of it; what the work ends with, be it a cancellation, is its own.
             defect: object = (await asyncio.gather(work(), return_exceptions=True))[0]
-            if not isinstance(
-                defect, BaseException
-            ):  # who cancels this is not answered; what cancels the work is a defect
+            if not isinstance(defect, BaseException):
                 break
             self.sink.trouble(f"{what} died of a defect and begins again", defect)
             await self.rest(AGAIN_MS)
