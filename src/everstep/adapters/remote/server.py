@@ -83,6 +83,11 @@ class RemoteServer:
             raise Transient(f"'{self.name}' was started again", code="mcp_down")
         return await self._ask(live, "tools/call", params, timeout_s=timeout_s, progress=progress)
 
+    async def up(self) -> int:
+        """Start it if it is down; which start this is. Raises ToolErrors."""
+        await self._started()
+        return self.starts
+
     async def listed(self, what: str) -> list[JsonObject]:
         """All pages of a list: `tools`, `resources`, `resourceTemplates`, `prompts`."""
         method = "resources/templates/list" if what == "resourceTemplates" else f"{what}/list"

@@ -114,9 +114,7 @@ class McpTools(ToolAdapter):
         return _told(call.tool, result)
 
     async def _agreed(self, tool: str) -> None:
-        if self._server.starts == 0:
-            await self._server.ping()
-        if self._seen_of != self._server.starts or not self._seen:
+        if self._seen_of != await self._server.up() or not self._seen:
             await self._look()
         same = self._seen.get(tool)
         if same is None:

@@ -87,6 +87,14 @@ async def test_a_server_that_dies_before_it_is_called_has_done_nothing(tmp_path:
         assert (error["code"], failed["effect_state"]) == ("mcp_broken", "none")
 
 
+async def test_a_server_that_died_between_two_calls_is_looked_at_again_and_called(tmp_path: Path) -> None:
+    async with TestEngine([], config=config(tmp_path), workspace=tmp_path) as engine:
+        adapter = next(entry.adapter for entry in entries(engine) if entry.spec.name == "mcp.other.echo")
+        for _ in range(2):
+            assert (await ran(engine, ("echo", {"text": "x"}))).status == "completed", "without a retry"
+            await adapter.close()
+
+
 async def test_R08_an_error_of_a_tool_is_a_failed_attempt_that_no_breaker_counts(tmp_path: Path) -> None:
     async with TestEngine([], config=config(tmp_path), workspace=tmp_path) as engine:
         for _ in range(7):
