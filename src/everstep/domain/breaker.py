@@ -203,8 +203,9 @@ def holds_back(breaker: Breaker, at: Instant, worker: WorkerId) -> Instant | Non
     if breaker.state is BreakerState.OPEN and breaker.retry_at is not None and at < breaker.retry_at:
         return breaker.retry_at
     permit = breaker.permit
-    ours = breaker.state is BreakerState.HALF_OPEN and permit is not None and permit.worker == worker
-    return permit.until if ours and permit is not None and at < permit.until else None
+    if breaker.state is not BreakerState.HALF_OPEN or permit is None or permit.worker != worker:
+        return None
+    return permit.until if at < permit.until else None
 
 
 def is_clean(breaker: Breaker, at: Instant, policy: BreakerPolicy) -> bool:

@@ -229,10 +229,10 @@ class Catalog:
         return prior if isinstance(prior, Prior) and 0 <= prior.p10_s <= prior.p50_s <= prior.p90_s < inf else None
 
     async def close(self) -> Sequence[tuple[Exception, str]]:
-        """Every family lets go of what it holds; one that cannot keeps no other from it: why, and its first tool."""
-        ends = await asyncio.gather(*(adapter.close() for adapter in self._adapters), return_exceptions=True)
+        """Every family lets go of what it holds; one that cannot keeps no other from it: why, and its tools."""
+        ends = await asyncio.gather(*map(_let_go, self._adapters), return_exceptions=True)
         closed = zip(ends, self._adapters, strict=True)
-        return [(end, adapter.tools()[0].name) for end, adapter in closed if isinstance(end, Exception)]
+        return [(end, ", ".join(_names(adapter))) for end, adapter in closed if isinstance(end, Exception)]
 
     def undoes(self, name: str) -> bool:
         """Whether the family of this tool can take a call of it back."""
@@ -244,6 +244,15 @@ class Catalog:
         found = self.find(step.tool or "")
         declared = Effect.ONCE if found is None else found.spec.effect
         return step.effect if step.effect is not None and step.effect.care > declared.care else declared
+
+
+async def _let_go(adapter: ToolAdapter) -> None:
+    """As a task of its own: whatever `close` is or raises is theirs."""
+    await adapter.close()
+
+
+def _names(adapter: ToolAdapter) -> list[str]:
+    return [spec.name for spec in adapter.tools()]
 
 
 def _argument(pointer: str) -> str:

@@ -180,8 +180,8 @@ class Runtime:
         self.kit.feed.close()
         for telling in self._telling:
             await telling
-        for error, tool in await self.kit.catalog.close():
-            self.kit.sink.trouble("tools could not be closed", error, tool=tool)
+        for error, tools in await self.kit.catalog.close():
+            self.kit.sink.trouble("tools could not be closed", error, tools=tools)
 
     def _pass(self, gate: Gate, status: str) -> None:
         """Another state of the gate, told to whoever watches all tasks."""

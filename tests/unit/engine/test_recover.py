@@ -110,6 +110,27 @@ class Clinging(ToolAdapter):
         raise RuntimeError("it does not let go")
 
 
+class Empty(Clinging):
+    """One that has no tools, and says so before there is anything to wait for."""
+
+    def tools(self) -> tuple[ToolSpec, ...]:  # type: ignore[override]
+        """None."""
+        return ()
+
+    def close(self) -> None:  # type: ignore[override]
+        """Not even asynchronously."""
+        raise RuntimeError("it does not let go at once")
+
+
+async def test_a_family_without_tools_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with Engine(tmp_path / "everstep.db", tools=[Empty(), Clinging()]):
+            pass
+    log = (tmp_path / "logs" / "everstep.log").read_text("utf-8")
+    assert "it does not let go at once" in log
+    assert "clinging.call" in log, "whoever comes after it is closed too"
+
+
 async def test_tools_that_cannot_be_closed_leave_the_store_to_the_next_engine(tmp_path: Path) -> None:
     for _ in range(2):
         async with Engine(tmp_path / "everstep.db", tools=[Clinging()]):
