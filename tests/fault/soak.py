@@ -29,8 +29,8 @@ from everstep.errors import EverstepError, StoreFull, Unavailable
 T = TypeVar("T")
 
 TASKS = 20
-WARM_UP = 0.4, 1_000
-"""It is warm after this share of the tasks, or after so many."""
+WARM_UP = 0.4, 10_000
+"""It is warm after this share of the tasks, or after so many: by then all books with an upper bound are full."""
 WAL_BYTES_MAX = 80 * 2**20
 GROWTH = {"descriptors": 4, "threads": 4, "loop_tasks": 4}
 """How much more there may be at the end than when it was warm, however long it lasted …"""

@@ -9,15 +9,16 @@ import re
 from typing import Final
 
 NONCE_BYTES: Final = 8
+_MARKER: Final = re.compile(r"<<([0-9a-f]{16}):(\d+)>>")
+"""One for all plans: compiled anew for each, it would push every other expression out of Python's memory."""
 
 
 class Markers:
     """The references that one plan has printed."""
 
     def __init__(self) -> None:
-        nonce = os.urandom(NONCE_BYTES).hex()
-        self._head = f"<<{nonce}:"
-        self._pattern = re.compile(rf"<<{nonce}:(\d+)>>")
+        self._nonce = os.urandom(NONCE_BYTES).hex()
+        self._head = f"<<{self._nonce}:"
         self._printed: list[str] = []
 
     def print(self, expression: str) -> str:
@@ -34,12 +35,12 @@ class Markers:
         """A Python text as a plan spells it: markers become bindings, all else stays what it is."""
         if not self.holds(text):
             return escaped(text)
-        literal, *rest = self._pattern.split(text)
-        spelled = ""
-        for index, following in zip(rest[::2], rest[1::2], strict=True):
-            spelled += _before_binding(literal) + binding(self._printed[int(index)])
-            literal = following
-        return spelled + escaped(literal)
+        spelled, at = "", 0
+        for marker in _MARKER.finditer(text):
+            if marker[1] == self._nonce:
+                spelled += _before_binding(text[at : marker.start()]) + binding(self._printed[int(marker[2])])
+                at = marker.end()
+        return spelled + escaped(text[at:])
 
 
 def binding(expression: str) -> str:

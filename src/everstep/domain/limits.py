@@ -19,6 +19,14 @@ NEAR: Final = 0.8
 COUNTED: Final = ("calls", "cost", "wall_time", "output", "cpu_time", "disk")
 NAMES: Final = (*COUNTED, "memory")
 """Memory is what live attempts have together: nothing of it is used up."""
+_FIELDS: Final = {
+    "calls": "calls",
+    "cost": "cost",
+    "output": "output_bytes",
+    "cpu_time": "cpu_ms",
+    "disk": "disk_bytes",
+}
+"""Where a budget counts what is used; time follows from the clock, and memory is given back."""
 SHOWN_PER: Final = {"wall_time": 1000, "cpu_time": 1000}
 """Kept in milliseconds, shown in seconds."""
 NEVER: Final = Instant(sys.maxsize)
@@ -167,19 +175,11 @@ class Budget:
 
     def used(self, limit: str, at: Instant) -> float:
         """As of this moment; times in milliseconds."""
-        match limit:
-            case "calls":
-                return self.calls
-            case "cost":
-                return self.cost
-            case "output":
-                return self.output_bytes
-            case "cpu_time":
-                return self.cpu_ms
-            case "disk":
-                return self.disk_bytes
-            case _:
-                return self.ran_ms + (0 if self.since is None else max(0, at - self.since))
+        counted = _FIELDS.get(limit)
+        if counted is None:
+            return self.ran_ms + (0 if self.since is None else max(0, at - self.since))
+        used: float = getattr(self, counted)
+        return used
 
     def levels(self, at: Instant) -> list[Level]:
         """All limits there are."""
@@ -215,10 +215,11 @@ class Budget:
     def _look(self) -> None:
         self.calls_max = self.max.get("calls", sys.maxsize)
         self.alarm = False
-        counted = {"calls": self.calls, "cost": self.cost, "output": self.output_bytes}
-        counted |= {"cpu_time": self.cpu_ms, "disk": self.disk_bytes}
-        for limit, used in counted.items():
-            most = self.max.get(limit, sys.maxsize)
+        for limit, counted in _FIELDS.items():
+            most = self.max.get(limit)
+            if most is None:
+                continue
+            used = getattr(self, counted)
             if used >= most * NEAR and (limit not in self.near or (used >= most and limit != "calls")):
                 self.alarm = True
         self.look_at = NEVER

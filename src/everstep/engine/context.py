@@ -8,7 +8,7 @@ from pathlib import Path
 
 from everstep.domain.consequence import spec_of
 from everstep.domain.detour import source_of
-from everstep.domain.ids import Instant
+from everstep.domain.ids import Instant, StepPath
 from everstep.domain.plan import LimitsSpec, attempt_limits
 from everstep.domain.redact import RedactedStream
 from everstep.domain.task import Intent, TaskState
@@ -19,7 +19,12 @@ from everstep.engine.lasting import LastingCall, StandStill
 from everstep.engine.timing import attempt_ends
 from everstep.ports.tool import Origin, ResourceExceeded
 
-__all__ = ["CallContext", "StandStill"]
+__all__ = ["CallContext", "StandStill", "limits_of"]
+
+
+def limits_of(state: TaskState, path: StepPath) -> LimitsSpec | None:
+    """What one attempt of a step may use."""
+    return attempt_limits(state.plan, spec_of(state, path))
 
 
 class CallContext(LastingCall):

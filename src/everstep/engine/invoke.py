@@ -13,7 +13,7 @@ from everstep.domain.record import record
 from everstep.domain.task import Intent, TaskState
 from everstep.domain.values import JsonObject, JsonValue, NotJson
 from everstep.engine.catalog import Entry
-from everstep.engine.context import CallContext, StandStill
+from everstep.engine.context import CallContext, StandStill, limits_of
 from everstep.engine.kit import Kit
 from everstep.engine.remedy import ask_for_less, leave_alone, renewed
 from everstep.engine.secrecy import asked, judged, revealed
@@ -46,20 +46,28 @@ AT_A_SAFE_POINT: Final = Lost(
 )
 
 
-async def invoke(intent: Intent, state: TaskState, kit: Kit) -> Outcome:
+def invoke(intent: Intent, state: TaskState, kit: Kit) -> Coroutine[object, object, Outcome]:
     """What comes of a durable intent: its call, or a result that was kept. Raises nothing but CancelledError."""
     entry = kit.catalog.get(intent.attempt.tool)
     arguments = kit.codec.fresh(intent.attempt.input)
     assert isinstance(arguments, dict)
     ttl_ms = entry.spec.cache_ttl_ms
     if ttl_ms is None:
-        return await _called(intent, entry, arguments, state, kit=kit)
+        return _called(intent, entry, arguments, state, kit=kit)
     results = kit.passage.results
     key = results.key(intent, state, entry.spec, arguments)
     if entry.asks_for_new:
         arguments.pop(CACHE, None)
     make = partial(_called, intent, entry, arguments, state, kit=kit)
-    return await (make() if key is None else results.made(key, ttl_ms, kit.clock, make))
+    if key is None:
+        return make()
+    return _within_limits(results.made(key, ttl_ms, kit.clock, make), intent, state)
+
+
+async def _within_limits(outcome: Coroutine[object, object, Outcome], intent: Intent, state: TaskState) -> Outcome:
+    """A result that another step has made may be too long for this one."""
+    limits = limits_of(state, intent.step)
+    return await outcome if limits is None else _bounded(await outcome, limits)
 
 
 async def _called(intent: Intent, entry: Entry, arguments: JsonObject, state: TaskState, *, kit: Kit) -> Outcome:

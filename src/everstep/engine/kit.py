@@ -63,6 +63,8 @@ class Kit:
     """How often history has grown: who remembers it looks again."""
     unwell: dict[str, str] = field(default_factory=dict)
     """What this engine cannot look after at present, and why: its health says so."""
+    broken: set[TaskId] = field(default_factory=set)
+    """Interrupted tasks that the last scan could not take up."""
     promised: dict[TaskId, Promise] = field(default_factory=dict)
     """What was said that tasks carried here would take."""
     see: Callable[[TaskState], None] = lambda _state: None

@@ -78,8 +78,7 @@ async def _readable(task: TaskId, broken: set[TaskId], kit: Kit) -> TaskState | 
     try:
         return (await kit.store.load_tasks((task,)))[0]
     except StoreRefused as error:
-        kit.sink.trouble("a dead worker's task cannot be read", error, task=task)
-        broken.add(task)
+        _pass_over(task, "a dead worker's task cannot be read", error, broken=broken, kit=kit)
         return None
 
 
@@ -95,13 +94,20 @@ async def _writable(sweep: Sweep, broken: set[TaskId], kit: Kit) -> Commit | Non
     try:
         return (await kit.store.sweep((sweep,)))[0]
     except RequestError as error:
-        kit.sink.trouble("a dead worker's task cannot be moved", error, task=sweep.task)
-        broken.add(sweep.task)
+        _pass_over(sweep.task, "a dead worker's task cannot be moved", error, broken=broken, kit=kit)
         return None
+
+
+def _pass_over(task: TaskId, what: str, error: Exception, *, broken: set[TaskId], kit: Kit) -> None:
+    """Every scan finds it again; the log tells of it once."""
+    if task not in kit.broken:
+        kit.sink.trouble(what, error, task=task)
+    broken.add(task)
 
 
 def _tell(broken: set[TaskId], kit: Kit) -> None:
     """Whoever asks how this engine is hears that tasks stand still; which ones is not everybody's business."""
+    kit.broken = broken
     if broken:
         tasks = "an interrupted task stands" if len(broken) == 1 else f"{len(broken)} interrupted tasks stand"
         kit.unwell["recovery"] = f"{tasks} still, and cannot be taken up: `everstep db check` tells why"

@@ -102,36 +102,37 @@ class Walk:
             timer.cancel()
 
     async def _walk(self) -> None:
+        held, kit, ears = self._held, self._kit, self._ears
         intents = self._first
         if intents is None:
-            if self._held.state.parent is not None:
-                await heed_parent(self._held.state, self._kit)
-            ended: Sequence[Ended] = await lost_calls(self._held, self._kit)
-            if self._held.state.children:
-                ended = [*ended, *await tend(self._held, self._kit)]
-            if self._held.state.listening:
-                self.told = await self._ears.listen(self._held.state) or self.told
-            intents = await settle(self._held, ended, self._calls, self._kit)
+            if held.state.parent is not None:
+                await heed_parent(held.state, kit)
+            ended: Sequence[Ended] = await lost_calls(held, kit)
+            if held.state.children:
+                ended = [*ended, *await tend(held, kit)]
+            if held.state.listening:
+                self.told = await ears.listen(held.state) or self.told
+            intents = await settle(held, ended, self._calls, kit)
         while True:
-            if self._held.newborn:
-                await born(self._held, self._kit)
-            if self._held.state.listening or self._ears.open:
-                self.told = await self._ears.listen(self._held.state) or self.told
+            if held.newborn:
+                await born(held, kit)
+            if held.state.listening or ears.open:
+                self.told = await ears.listen(held.state) or self.told
             self._start(intents)
-            if self._kit.passage.pools.kept:
-                self._kit.passage.pools.tidy(self._held.lease.task)
-            rests = self._held.code is None or await hear(self._held, self._kit)
-            done = rests and not self._calls and not self._ended and not self.told
-            if done or self._held.state.status not in HELD:
+            if kit.passage.pools.kept:
+                kit.passage.pools.tidy(held.lease.task)
+            rests = held.code is None or await hear(held, kit)
+            status = held.state.status
+            if (rests and not self._calls and not self._ended and not self.told) or status not in HELD:
                 return
-            if self._held.state.status is TaskStatus.CANCELLING:
+            if status is TaskStatus.CANCELLING:
                 await self._wind_up()
-            elif self._held.state.pausing is not None or self._kit.passage.halted is not None:
+            elif held.state.pausing is not None or kit.passage.halted is not None:
                 await self._cut_short()
             ended = await self._next()
-            if self._held.state.timers:
-                self._looked_at = self._kit.clock.now()
-            intents = await settle(self._held, ended, self._calls, self._kit)
+            if held.state.timers:
+                self._looked_at = kit.clock.now()
+            intents = await settle(held, ended, self._calls, kit)
 
     def let_go(self) -> None:
         """Drop every call: the walk cannot go on, or the engine stops. Nothing more is written."""
@@ -140,33 +141,33 @@ class Walk:
 
     async def _next(self) -> Sequence[Ended]:
         """Wait until a call has ended, a command or a time has come; all ends so far go into one commit."""
-        code = self._held.code
+        held, code = self._held, self._held.code
         if not (self._ended or self.told or self._broken or (code and code.fresh_and_quiet)):
-            timer = self._timer()
+            timer = self._timer() if held.state.timers else None
             self._waiter = self._kit.loop.create_future()
             await self._waiter
             if timer is not None:
                 timer.cancel()
         if self._broken is not None:
             self._broken.result()
-        looked_at_code(self._held)
+        if code is not None:
+            looked_at_code(held)
         if self.told:
             self.told = False
-            await reload(self._held, self._kit)
-            if self._held.state.listening:
-                self.told = await self._ears.listen(self._held.state, again=True) or self.told
-            if self._held.state.children:
-                self._ended += await child_ends(self._held.state, self._kit)
+            await reload(held, self._kit)
+            if held.state.listening:
+                self.told = await self._ears.listen(held.state, again=True) or self.told
+            if held.state.children:
+                self._ended += await child_ends(held.state, self._kit)
         ends, self._ended = self._ended, []
         if self._spawning:
             self._spawning = False
             ends = [(path, await self._prepared(path, outcome)) for path, outcome in ends]
-        return [judge(self._held.state, path, outcome, self._kit) for path, outcome in ends]
+        return [judge(held.state, path, outcome, self._kit) for path, outcome in ends]
 
     def _timer(self) -> Timer | None:
         """Beside a call in flight another step's retry or wait may become due; the last lap saw those before it."""
-        timers = self._held.state.timers
-        due = min((at for at in timers.values() if at > self._looked_at), default=None) if timers else None
+        due = min((at for at in self._held.state.timers.values() if at > self._looked_at), default=None)
         if due is None:
             return None
         return self._kit.clock.call_later(max(0, due - self._kit.clock.now()) / 1000, self._wake)

@@ -1,6 +1,7 @@
 """The plan builder: the same facts as a file, references that bind, text that stays text."""
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -323,9 +324,18 @@ def test_markers_of_one_plan_mean_nothing_in_another() -> None:
     ref, stranger = one.step("a", "t.t"), other.step("a", "t.t")
     assert str(ref) != str(stranger)
     assert str(ref) == str(one.expr("a"))
-    assert evaluated(other, f"x {ref}") == f"x {ref}"
+    assert evaluated(other, f"{ref}{stranger}{ref}") == f"{ref}A{ref}"
     with pytest.raises(TypeError, match="of another plan"):
         other.output(y=ref)
+
+
+def test_plans_leave_nothing_in_the_memory_of_expressions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pattern: object, flags: int = 0) -> None:
+        raise AssertionError(f"{pattern} is compiled for one plan alone")
+
+    monkeypatch.setattr(re, "compile", refuse)
+    plan = Plan("p")
+    assert evaluated(plan, f"{plan.step('a', 't.t')} $5") == "A $5"
 
 
 # --- values and keys ---

@@ -18,6 +18,7 @@ from everstep.domain.fold import apply
 from everstep.domain.ids import Epoch, Instant, Seq, TaskId, WorkerId
 from everstep.domain.task import StepCommit, Sweep, TaskState, row_of
 from everstep.domain.values import JsonObject
+from everstep.engine.recover import scan, stale_before
 from everstep.facade.engine import Engine
 from everstep.ports.marks import Mark
 from everstep.ports.store import Claim, Claimed, Commit, Dead, Stale
@@ -86,6 +87,8 @@ async def test_a_damaged_task_costs_only_itself() -> None:
     tools.release.set()
     await engine.clock.advance("1ms")
     assert {(await engine.get(tasks[n].id)).status for n in (0, 3)} == {"completed"}
+    kit = engine.desk.runtime.kit
+    assert await scan(kit, stale_before(kit)) == 0, "found again, as by every scan of a fleet, and told of once"
     said = [(event, fields["task"]) for event, fields in engine.sink.notes if event.startswith("a dead worker")]
     assert said == [
         ("a dead worker's task cannot be read", tasks[1].id),

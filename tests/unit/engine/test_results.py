@@ -88,6 +88,15 @@ async def test_whoever_asks_meanwhile_waits_and_failures_are_not_kept(engine: Te
     assert len(rates.calls) == 2, "one that failed, one for both others"
 
 
+async def test_a_kept_result_is_held_against_the_limits_of_whoever_gets_it(engine: TestEngine) -> None:
+    assert await ran(engine, pad=200) == (1, None)
+    strict = Plan("strict")
+    strict.step("ask", "rates.of", {"currency": "EUR", "pad": 200}, retry=0, limits={"output": "100B"})
+    result = await (await engine.start(strict)).result()
+    assert (result.status, (result.error or {})["code"]) == ("failed", "limit_output")
+    assert (await ran(engine, pad=200))[1] is not None, "it is still kept for the others"
+
+
 @pytest.mark.req("R.6")
 async def test_others_do_not_see_it_and_the_least_used_goes_first(engine: TestEngine, rates: Rates) -> None:
     window = Window(engine)
