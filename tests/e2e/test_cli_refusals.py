@@ -45,6 +45,8 @@ def as_root() -> bool:
         (["run", "good", "-i", "nonsense"], 2, ["'nonsense' is no input", "NAME=VALUE"]),
         (["run", "good", "--label", "x"], 2, ["'x' is no label"]),
         (["-C", "nowhere", "ls"], 2, ["cannot enter 'nowhere'"]),
+        (["--json", "plan"], 2, ["missing command", "everstep plan --help"]),
+        (["completion"], 2, ["missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"]),
         (["plan", "chek", "x"], 2, ["no command 'chek'", "did you mean 'check'?"]),
         (["ls", "--status", "runing"], 2, ["'runing' is not a status", "did you mean 'running'"]),
         (["show", "t_1"], 2, ["'t_1' is too short"]),
@@ -85,6 +87,14 @@ def test_what_is_wrong_is_said_with_what_helps(here: Project, words: list[str], 
         assert text in done.err, done.err
     assert len(done.err.splitlines()) <= 24
     assert not (here.path / ".everstep").exists(), "a refusal makes no store"
+
+
+@pytest.mark.req("8.4")
+def test_a_group_alone_shows_its_commands(here: Project) -> None:
+    done = here.run("plan")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Usage: everstep plan")
+    assert "Find every problem of a plan" in done.err
 
 
 BAD_PLANS = {

@@ -128,8 +128,11 @@ def headline(message: str, code: str, session: Session) -> str:
 def _usage(error: click.UsageError, session: Session) -> int:
     context = error.ctx
     command = context.command_path if context is not None else "everstep"
-    message = error.format_message().rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
     message = message[:1].lower() + message[1:]
+    bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
+    if bare:
+        message = "missing command"
     guess = error.suggestion if isinstance(error, UnknownCommand) else None
     if isinstance(error, click.NoSuchOption):
         known = [name for param in (context.command.params if context else ()) for name in param.opts]
@@ -138,6 +141,9 @@ def _usage(error: click.UsageError, session: Session) -> int:
     if session.json:
         refused = EverstepError(message, code="bad_request", what_to_do=f"{command} --help")
         session.result(compact({"error": error_object(refused)}))
+    elif bare and context is not None:
+        session.warn(context.get_help())
+        return EXIT_USAGE
     session.warn(headline(message, "usage", session))
     if guess:
         session.warn(f"  why: did you mean '{guess}'?")

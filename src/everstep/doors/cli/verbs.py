@@ -97,6 +97,7 @@ SYNONYMS: Final = {
 }
 """What people write from habit. Suggested, never accepted."""
 
+SENTENCE_MAX: Final = 300
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -143,6 +144,13 @@ class Group(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
         """Examples, line by line."""
         _write_examples(self.epilog, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each with the whole of its first sentence."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(SENTENCE_MAX)) for name, command in commands if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
