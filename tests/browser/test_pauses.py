@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from tests.browser.stage import Stage
 
@@ -125,6 +125,30 @@ def test_every_answer_to_every_pause(stage: Stage, browser: Browser, kind: str) 
             assert said["data"]["note"] == "for the record"
         if answer == "edit":
             assert "other words" in str(said["data"]["diff"])
+
+
+def test_an_answer_that_comes_while_the_answered_are_read_is_among_them(stage: Stage, browser: Browser) -> None:
+    pause = stage.until(stage.start({"name": "late", **PLANS["inputRequired"]}), "paused")["pause"]["id"]
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    with stage.page(browser, "/") as page:
+        expect(page.get_by_role("status").get_by_text("live")).to_be_visible()
+        page.route("**/v1/inbox?answered=1*", hold)
+        with page.expect_request("**/v1/inbox?answered=1*"):
+            page.get_by_role("link", name="Inbox").first.click()
+        row = page.locator(f".inbox-row[href$='{pause}']")
+        expect(row).to_be_visible()
+        stage.api("POST", f"/v1/inbox/{pause}/answer", {"answer": "answer", "value": "blue"})
+        expect(row).to_have_count(0)  # the page has heard of it
+        ((route, as_it_was),) = held
+        route.fulfill(response=as_it_was)
+        expect(row).to_contain_text("by local")
 
 
 @pytest.mark.parametrize("width", WIDTHS)

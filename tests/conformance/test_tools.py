@@ -1,6 +1,8 @@
 """The tool suite over every adapter we ship, over one of another package, and over ones that break their word."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -8,6 +10,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import ClassVar
 
+import psutil
 import pytest
 
 from everstep import Ctx, Impossible
@@ -24,7 +27,7 @@ from everstep.ports.adapter import ToolAdapter
 from everstep.settings import load_settings
 from everstep.testing import Sample, check_adapter, sim_tools
 from everstep.testing.conformance import tool_calls, tool_time
-from everstep.testing.conformance.sample import Bench
+from everstep.testing.conformance.sample import Bench, below
 from everstep.testing.conformance.tool import failed
 from everstep.tools import Call, Effect, JsonObject, JsonValue, ToolSpec
 from everstep.wire.values import Codec
@@ -308,6 +311,27 @@ async def test_one_that_leaves_a_process_is_named(tmp_path: Path) -> None:
     for process in broken.left:
         process.kill()
         await process.wait()
+
+
+def test_what_others_start_meanwhile_is_no_business_of_an_adapter(tmp_path: Path) -> None:
+    program = (
+        "import subprocess, sys; sys.stdin.readline(); child = subprocess.Popen(['sleep', '600']); print(flush=True)"
+    )
+    words = [sys.executable, "-c", f"{program}; child.wait()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stranger:
+        assert stranger.stdin is not None
+        assert stranger.stdout is not None
+        bench = Bench(adapter=LeavesAProcess(), samples=(), folder=tmp_path)
+        (known,) = [one for one in psutil.Process().children() if one.pid == stranger.pid]
+        stranger.stdin.write("now\n")
+        stranger.stdin.flush()
+        stranger.stdout.readline()
+        started = {one.pid for one in known.children()}
+        assert started
+        assert started <= below()
+        assert not started & below(bench.strangers)
+        for pid in started:
+            os.kill(pid, signal.SIGKILL)
 
 
 async def test_one_that_ignores_cancellation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,9 +31,19 @@ export const waiting = computed(() => {
 });
 export const needsYou = computed(() => waiting.value?.length ?? 0);
 
-onReturn(() => inbox.stale());
+let shown = false;
+/** Read for whoever looks at them, and from then on again when there may be more. */
+export function showAnswers(): void {
+  shown = true;
+  void answers.refresh();
+}
+
+onReturn(() => {
+  inbox.stale();
+  if (shown) answers.stale();
+});
 onEvent((event) => {
-  if (event.type === "pause.answered" && answers.value.peek() !== null) answers.stale();
+  if (event.type === "pause.answered" && shown) answers.stale();
   if (event.type.startsWith("pause.") || event.type.startsWith("task.")) inbox.stale();
 });
 effect(() => {

@@ -6,7 +6,7 @@ import { Refused } from "../client/client.ts";
 import type { Pause } from "../data/api.ts";
 import { at } from "../data/base.ts";
 import { now } from "../data/clock.ts";
-import { answers, inbox, waiting } from "../data/inbox.ts";
+import { answers, inbox, showAnswers, waiting } from "../data/inbox.ts";
 import { onEvent, onReturn } from "../data/live.ts";
 import { resource } from "../data/resource.ts";
 import { get } from "../data/session.ts";
@@ -23,7 +23,7 @@ export function InboxPage() {
   const { route } = useLocation();
   useEffect(() => {
     void inbox.refresh();
-    void answers.refresh();
+    showAnswers();
   }, []);
   const today = (answers.value.value ?? []).filter((pause) => new Date(pause.answered?.at ?? 0).toDateString() === new Date(now.value).toDateString());
   useLayoutEffect(() => {

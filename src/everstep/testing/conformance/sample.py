@@ -2,10 +2,13 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 from everstep.domain.record import record
 from everstep.domain.values import JsonObject
@@ -14,6 +17,18 @@ from everstep.testing.context import context
 from everstep.wire.values import Codec
 
 CANARY: Final = "canary-7f3c9e51d2"
+
+
+def below(but: Collection[int] = frozenset()) -> set[int]:
+    """Processes below this one, without these and what they start."""
+    found: set[int] = set()
+    pending = [psutil.Process()]
+    for parent in pending:
+        with suppress(psutil.NoSuchProcess):
+            ours = [child for child in parent.children() if child.pid not in but]
+            found.update(child.pid for child in ours)
+            pending += ours
+    return found
 
 
 @record
@@ -38,6 +53,8 @@ class Bench:
     brief: bool = False
     """Whether a few calls must do where it should be many."""
     codec: Codec = field(default_factory=Codec)
+    strangers: frozenset[int] = field(default_factory=lambda: frozenset(below()))
+    """Processes that were there before the adapter was asked anything: what they start is no business of ours."""
     _keys: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def specs(self) -> dict[str, ToolSpec]:

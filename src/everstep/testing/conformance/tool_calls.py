@@ -15,7 +15,7 @@ from everstep.domain.plan import Effect
 from everstep.domain.raised import failure_of
 from everstep.domain.values import JsonObject, JsonValue, NotJson
 from everstep.ports.tool import Call, Deferred, Listening, Subplan, Undoer
-from everstep.testing.conformance.sample import Bench, Sample
+from everstep.testing.conformance.sample import Bench, Sample, below
 
 QUICK_S: Final = 0.01
 GRACE_S: Final = 5.0
@@ -119,7 +119,7 @@ async def outputs(bench: Bench) -> Sequence[str]:
 async def cancelled(bench: Bench) -> Sequence[str]:
     """A cancelled call ends in time and leaves no process."""
     problems = []
-    before = _children()
+    before = below(bench.strangers)
     for sample in bench.fitting():
         for after in (0.0, 0.005):
             running = asyncio.ensure_future(_made(bench, sample))
@@ -130,7 +130,7 @@ async def cancelled(bench: Bench) -> Sequence[str]:
                 problems.append(f"{sample.tool} goes on {GRACE_S:g} s after it was cancelled")
             elif not running.cancelled():
                 running.exception()
-    return [*problems, *_left(before)]
+    return [*problems, *await _left(bench, before)]
 
 
 async def repeats(bench: Bench) -> Sequence[str]:
@@ -245,14 +245,10 @@ def _deep(levels: int) -> JsonValue:
     return value
 
 
-def _children() -> set[int]:
-    return {child.pid for child in psutil.Process().children(recursive=True)}
-
-
-def _left(before: set[int]) -> list[str]:
+async def _left(bench: Bench, before: set[int]) -> list[str]:
     until = time.monotonic() + 2.0
-    while (left := _children() - before) and time.monotonic() < until:
-        time.sleep(0.02)
+    while (left := below(bench.strangers) - before) and time.monotonic() < until:  # noqa: ASYNC110 -- a process says nothing when it ends
+        await asyncio.sleep(0.02)
     return [f"a process is left: {pid}" for pid in sorted(left)]
 
 
