@@ -143,15 +143,14 @@ class Walk:
         """Wait until a call has ended, a command or a time has come; all ends so far go into one commit."""
         held, code = self._held, self._held.code
         if not (self._ended or self.told or self._broken or (code and code.fresh_and_quiet)):
-            timer = self._timer() if held.state.timers else None
+            timer = self._timer()
             self._waiter = self._kit.loop.create_future()
             await self._waiter
             if timer is not None:
                 timer.cancel()
         if self._broken is not None:
             self._broken.result()
-        if code is not None:
-            looked_at_code(held)
+        looked_at_code(held)
         if self.told:
             self.told = False
             await reload(held, self._kit)
@@ -167,7 +166,8 @@ class Walk:
 
     def _timer(self) -> Timer | None:
         """Beside a call in flight another step's retry or wait may become due; the last lap saw those before it."""
-        due = min((at for at in self._held.state.timers.values() if at > self._looked_at), default=None)
+        timers = self._held.state.timers
+        due = min((at for at in timers.values() if at > self._looked_at), default=None) if timers else None
         if due is None:
             return None
         return self._kit.clock.call_later(max(0, due - self._kit.clock.now()) / 1000, self._wake)
